@@ -1,0 +1,84 @@
+# Moorage. `make` alone lists the targets. Needs Python >= 3.11, make and git; everything else
+# comes into .venv from the hashed locks in requirements/, as wheels.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+LOCKS  := requirements/base.txt requirements/server.txt requirements/all.txt requirements/uv.txt
+
+# The locks name versions and hashes and no index: pip's and uv's own configuration says where from.
+# A site that has told only pip about its mirror is served too.
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+ifeq ($(strip $(UV_DEFAULT_INDEX)),)
+unexport UV_DEFAULT_INDEX
+endif
+
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --only-binary :all: \
+           --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo serve test lint format types imports unit docs docs-serve lock changelog clean
+
+help:  ## this list
+	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
+	@echo
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## make .venv from the lock, with every extra and the tools
+
+$(STAMP): pyproject.toml requirements/all.txt requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Moorage needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements/uv.txt
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --only-binary :all: --require-hashes requirements/all.txt || \
+	  $(BIN)/python -m pip install --disable-pip-version-check --only-binary :all: --require-hashes -r requirements/all.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: install  ## the main job, really run: place an application jointly, hold, claim, confirm
+	$(BIN)/moorage demo
+
+serve: install  ## start a server on an embedded database, for use
+	$(BIN)/moorage serve
+
+test: install lint unit docs  ## everything: lint, types, layers, tests, documentation
+
+lint: install types imports  ## ruff, mypy, import contracts, dependencies
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/deptry .
+
+types: install
+	$(BIN)/mypy
+
+imports: install
+	$(BIN)/lint-imports --no-cache
+
+unit: install  ## only pytest (ARGS="-k word" chooses)
+	$(BIN)/python -m pytest $(ARGS)
+
+format: install  ## let ruff write the layout and the safe repairs
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: install  ## build the documentation, warnings are errors
+	$(BIN)/mkdocs build --strict --quiet
+
+docs-serve: install  ## the documentation at http://127.0.0.1:8001, rebuilt as you write
+	$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
+
+lock:  ## resolve the dependencies anew and write the hashed locks
+	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --only-binary :all: --require-hashes -r requirements/uv.txt; }
+	$(COMPILE) --output-file requirements/base.txt pyproject.toml
+	$(COMPILE) --output-file requirements/server.txt --extra server --extra solver --extra keystone --extra postgres pyproject.toml
+	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev pyproject.toml
+	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
+
+changelog: install  ## show what the fragments in changelog.d/ make of the next release
+	$(BIN)/towncrier build --draft
+
+clean:  ## remove .venv, caches and everything built
+	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
