@@ -1,0 +1,67 @@
+"""The one row under everything: a consumer takes amounts from a provider over a period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from moorage.domain.period import FOREVER
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Instant, Period
+    from moorage.domain.resources import Amounts
+
+
+class BookingState(StrEnum):
+    """Where a booking is on its way; see `design`: held -> claimed -> allocated."""
+
+    HELD = "held"
+    """Keeps a member's place for its decision; consumer = the member's UUID."""
+    CLAIMED = "claimed"
+    """The place is being taken by a real server; has an expiry of its own."""
+    RESERVED = "reserved"
+    """A lease's: starts later."""
+    ALLOCATED = "allocated"
+    """A Placement allocation; the only state that Placement's wire shows."""
+
+
+class Binding(StrEnum):
+    """Whether a booking's provider is final or a witness that may be swapped."""
+
+    PLANNED = "planned"
+    BOUND = "bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """Amounts of resource classes that `consumer` takes from `provider` over `period`.
+
+    `period` is the whole intended stay: a hold for an open-ended server is open-ended,
+    so nothing else can be promised behind it. `lapses_at` is when the booking vanishes by
+    itself unless claimed; an allocation never lapses. Both bounds are half-open: at
+    `lapses_at` the booking no longer exists.
+    """
+
+    consumer: str
+    provider: str
+    amounts: Amounts
+    period: Period
+    state: BookingState = BookingState.ALLOCATED
+    lapses_at: Instant = FOREVER
+    binding: Binding = Binding.BOUND
+    decision: str | None = None
+
+    def live(self, now: Instant) -> bool:
+        """Whether the booking still exists at `now`.
+
+        An end in the past does not remove an allocation: a server past its end is overrun
+        and occupies until its allocations are deleted.
+        """
+        if now >= self.lapses_at:
+            return False
+        return self.state is BookingState.ALLOCATED or now < self.period.end
+
+    def occupies_until(self, now: Instant) -> Instant:
+        """When it stops counting, seen from `now`: its end, or never once overrun."""
+        return FOREVER if self.period.end <= now else self.period.end

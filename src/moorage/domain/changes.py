@@ -1,0 +1,312 @@
+"""Changesets: what to write, and what the writer relied on.
+
+Everything that changes the ledger is a tuple of these values, committed in order in one
+transaction or not at all. A change that depends on how things stand names the generation it
+expects; `Changeset.relies_on` names the revisions of every provider the decision looked at
+closely. Capacity is judged again inside the transaction, over each booking's whole period:
+no commit of bookings may make an overage worse at any instant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.consumers import AnyGeneration, Consumer
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.explain import Explanation
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.providers import Inventory
+    from moorage.domain.resources import Amounts
+    from moorage.domain.topology import Topology
+
+
+# --- Placement's resources ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CreateProvider:
+    """A new provider, generation 0. DuplicateName if uuid or name is taken."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateProvider:
+    """Rename, and with `set_parent` move under `parent_uuid` (None: become a root)."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None = None
+    set_parent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteProvider:
+    """ProviderHasChildren, ProviderInUse, NotFound."""
+
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutInventories:
+    """Write inventories; with `replace_all` every other class of the provider is dropped.
+
+    With `create` a class that exists already is a ProviderConflict (POST of one inventory);
+    with `update` one that does not exist is an InvalidDescription (PUT of one).
+    `generation` None: not checked. Moves the provider's generation by one.
+    """
+
+    provider: str
+    inventories: tuple[Inventory, ...]
+    generation: int | None
+    replace_all: bool = False
+    create: bool = False
+    update: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteInventories:
+    """Drop one class (NotFound if absent), or with None all. InventoryInUse."""
+
+    provider: str
+    resource_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutTraits:
+    """Replace a provider's traits; the generation moves only if the set changes."""
+
+    provider: str
+    traits: frozenset[str]
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutAggregates:
+    """Replace a provider's aggregates; `generation` None: neither checked nor moved."""
+
+    provider: str
+    aggregates: frozenset[str]
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateResourceClass:
+    """DuplicateName if it exists, unless `exist_ok`."""
+
+    name: str
+    exist_ok: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameResourceClass:
+    """Before microversion 1.7."""
+
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResourceClass:
+    """InUse while an inventory has it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTrait:
+    """A custom trait; no error if it exists."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTrait:
+    """InUse while a provider has it."""
+
+    name: str
+
+
+# --- bookings ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceAllocations:
+    """Replace a consumer's whole set of allocations (open-ended bookings from now on).
+
+    `generation` is the consumer's expected one: None for "must not exist yet", ANY_GENERATION
+    for "do not check". Empty `allocations` clears the consumer. The generation of each
+    provider in the new set (or, when clearing, of each one cleared) moves once per changeset.
+    Raises ConsumerConflict, CapacityExceeded, ConstraintViolated, UnknownName.
+    """
+
+    consumer: Consumer
+    allocations: Mapping[str, Amounts]
+    generation: int | None | AnyGeneration
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAllocations:
+    """Drop a consumer's allocations; NotFound if it has none. Moves no generation."""
+
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutBookings:
+    """Replace all holds of `consumer` (not its allocations) by these; they share its UUID.
+
+    Moves no wire generation: holds do not show on Placement's wire.
+    """
+
+    consumer: Consumer
+    bookings: tuple[Booking, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropBookings:
+    """Drop every hold of these consumers; consumers without any are passed over."""
+
+    consumers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SwapHold:
+    """A hold becomes a server's allocation: the member's bookings are re-written, with the
+    same providers and amounts, state allocated and no lapse, under `server`, in this commit.
+
+    NotFound when the hold has lapsed or never was; ConsumerConflict when `server` exists
+    with allocations already.
+    """
+
+    member_uuid: str
+    server: Consumer
+
+
+# --- Moorage's own resources ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PutEnsemble:
+    """Write an ensemble; `generation` is the stored one expected, None for a new one."""
+
+    ensemble: Ensemble
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEnsemble:
+    """Remove an ensemble; its decisions, claims and holds are the caller's to change."""
+
+    id: str
+    generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutDecision:
+    """Write a decision; `generation` is the stored one expected, None for a new one."""
+
+    decision: Decision
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutClaim:
+    """Write a claim; `expected_state` None for a new one, else the stored state expected."""
+
+    claim: Claim
+    expected_state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutExplanation:
+    """Keep an explanation, with the problem as a replayable JSON instance."""
+
+    explanation: Explanation
+    project_id: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutFlavor:
+    """Write a flavor; replaces one of the same id."""
+
+    flavor: Flavor
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFlavor:
+    """NotFound if there is none; by id or name."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutTopology:
+    """Replace the whole topology. Hosts are named by root provider name; UnknownName if absent."""
+
+    topology: Topology
+
+
+Change: TypeAlias = (
+    CreateProvider
+    | UpdateProvider
+    | DeleteProvider
+    | PutInventories
+    | DeleteInventories
+    | PutTraits
+    | PutAggregates
+    | CreateResourceClass
+    | RenameResourceClass
+    | DeleteResourceClass
+    | CreateTrait
+    | DeleteTrait
+    | ReplaceAllocations
+    | DeleteAllocations
+    | PutBookings
+    | DropBookings
+    | SwapHold
+    | PutEnsemble
+    | DeleteEnsemble
+    | PutDecision
+    | PutClaim
+    | PutExplanation
+    | PutFlavor
+    | DeleteFlavor
+    | PutTopology
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Changeset:
+    """Changes applied in order, in one transaction, or not at all.
+
+    `relies_on` maps provider UUID to the revision seen; `topology_revision`, if given, is the
+    topology's. Any that moved is a ProviderConflict, and nothing is written.
+    """
+
+    changes: tuple[Change, ...]
+    relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    topology_revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did: the ledger's new revision and the wire generations it produced."""
+
+    revision: int
+    at: int
+    """The commit's instant, by the store's clock."""
+    provider_generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    consumer_generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    created: frozenset[str] = frozenset()
+    """Names or UUIDs of resource classes, traits and providers that this commit created."""

@@ -1,0 +1,34 @@
+"""Consumers: whoever resources are booked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+NO_PROJECT: Final = "00000000-0000-0000-0000-000000000000"
+"""Project and user of consumers written before microversion 1.8."""
+
+UNKNOWN_TYPE: Final = "unknown"
+"""Type of consumers written before microversion 1.38."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """Whoever bookings are for: a server, or a member of an ensemble while its place is held."""
+
+    uuid: str
+    project_id: str = NO_PROJECT
+    user_id: str = NO_PROJECT
+    type: str | None = None
+    """None in a write leaves an existing type alone; a new consumer becomes `unknown`."""
+    generation: int = 0
+
+
+class AnyGeneration(Enum):
+    """Says that a write does not care for the consumer's generation (before 1.28)."""
+
+    ANY = "any"
+
+
+ANY_GENERATION: Final = AnyGeneration.ANY

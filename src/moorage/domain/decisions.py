@@ -1,0 +1,182 @@
+"""Decisions and claims: a stored placement, its hold, and the second step.
+
+Lifecycles are tables. `decision_after` and `claim_after` are the only ways to move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import WrongState
+from moorage.domain.period import FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.period import Duration, Instant, Period
+    from moorage.domain.placement import Place
+    from moorage.domain.requests import Objective
+
+
+class DecisionState(StrEnum):
+    """`held -> confirmed -> closed`, or one of the ways out."""
+
+    HELD = "held"
+    CONFIRMED = "confirmed"
+    """Unclaimed places are freed; claims still building keep their own expiry."""
+    CLOSED = "closed"
+    """Confirmed, and no claim is building any more."""
+    EXPIRED = "expired"
+    RELEASED = "released"
+    SUPERSEDED = "superseded"
+
+
+class DecisionStep(StrEnum):
+    """What may happen to a decision."""
+
+    RENEW = "renew"
+    CONFIRM = "confirm"
+    CLOSE = "close"
+    LAPSE = "lapse"
+    RELEASE = "release"
+    SUPERSEDE = "supersede"
+
+
+class ClaimState(StrEnum):
+    """`building -> active`, or one of the ways out."""
+
+    BUILDING = "building"
+    ACTIVE = "active"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
+class ClaimStep(StrEnum):
+    """What may happen to a claim."""
+
+    ACTIVATE = "activate"
+    FAIL = "fail"
+    LAPSE = "lapse"
+
+
+DECISION_TABLE: Final[Mapping[tuple[DecisionState, DecisionStep], DecisionState]] = (
+    MappingProxyType(
+        {
+            (DecisionState.HELD, DecisionStep.RENEW): DecisionState.HELD,
+            (DecisionState.HELD, DecisionStep.CONFIRM): DecisionState.CONFIRMED,
+            (DecisionState.HELD, DecisionStep.LAPSE): DecisionState.EXPIRED,
+            (DecisionState.HELD, DecisionStep.RELEASE): DecisionState.RELEASED,
+            (DecisionState.HELD, DecisionStep.SUPERSEDE): DecisionState.SUPERSEDED,
+            (DecisionState.CONFIRMED, DecisionStep.CLOSE): DecisionState.CLOSED,
+            (DecisionState.CONFIRMED, DecisionStep.RELEASE): DecisionState.RELEASED,
+            (DecisionState.CONFIRMED, DecisionStep.SUPERSEDE): DecisionState.SUPERSEDED,
+            (DecisionState.CLOSED, DecisionStep.SUPERSEDE): DecisionState.SUPERSEDED,
+        }
+    )
+)
+
+CLAIM_TABLE: Final[Mapping[tuple[ClaimState, ClaimStep], ClaimState]] = MappingProxyType(
+    {
+        (ClaimState.BUILDING, ClaimStep.ACTIVATE): ClaimState.ACTIVE,
+        (ClaimState.BUILDING, ClaimStep.FAIL): ClaimState.FAILED,
+        (ClaimState.BUILDING, ClaimStep.LAPSE): ClaimState.EXPIRED,
+    }
+)
+
+
+def decision_after(state: DecisionState, step: DecisionStep) -> DecisionState:
+    """The state after a step.
+
+    Raises:
+        WrongState: the table has no such step from `state`.
+    """
+    try:
+        return DECISION_TABLE[state, step]
+    except KeyError:
+        raise WrongState(f"cannot {step} a decision that is {state}") from None
+
+
+def claim_after(state: ClaimState, step: ClaimStep) -> ClaimState:
+    """The state after a step.
+
+    Raises:
+        WrongState: the table has no such step from `state`.
+    """
+    try:
+        return CLAIM_TABLE[state, step]
+    except KeyError:
+        raise WrongState(f"cannot {step} a claim that is {state}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Solve:
+    """How an answer was found. `value` and `bound` are costs (see `Objective`)."""
+
+    solver: str
+    value: int
+    bound: int
+    proven: bool
+    wall_ms: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStatus:
+    """How a placement stands to one policy.
+
+    `slack` is how much worse its measured quantity may become before it is violated, or None
+    where that has no meaning; `penalty` is what a preferred policy costs here.
+    """
+
+    name: str
+    satisfied: bool
+    slack: int | None = None
+    penalty: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A stored placement and the hold that keeps it until `expires_at`."""
+
+    id: str
+    ensemble_id: str
+    project_id: str
+    ensemble_generation: int
+    state: DecisionState
+    period: Period
+    expires_at: Instant
+    hold: Duration
+    objective: Objective
+    solve: Solve
+    places: Mapping[MemberName, Place]
+    """Every member's place, also of members decided earlier and kept."""
+    policies: tuple[PolicyStatus, ...]
+    revision: int
+    """The ledger's revision the decision was made at."""
+    renewals: int = 0
+    max_additional: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    created_at: Instant = 0
+    updated_at: Instant = 0
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One member's place taken for a real server."""
+
+    id: str
+    decision_id: str
+    ensemble_id: str
+    project_id: str
+    member: MemberName
+    state: ClaimState
+    lapses_at: Instant = FOREVER
+    server_id: str | None = None
+    description: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    """The second description, as it was compared with the first."""
+    created_at: Instant = 0
+    updated_at: Instant = 0

@@ -1,0 +1,238 @@
+"""Ensembles: what is placed together, and the policies between the members."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from moorage.domain.errors import InvalidDescription, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.domain.period import Instant
+    from moorage.domain.resources import Amounts, Trait
+
+ROLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}", re.ASCII)
+"""Roles may be stack paths (`web_group/0/server`), so slashes and dots are allowed."""
+_MEMBER: Final = re.compile(r"(?P<role>[^\[\]]+)\[(?P<index>\d{1,6})\]")
+
+MAX_MEMBERS: Final = 5_000
+"""Members of one ensemble; an absurd count is a mistake, not a request."""
+
+
+class MemberName(NamedTuple):
+    """`db[1]`: the second member of role `db`."""
+
+    role: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.role}[{self.index}]"
+
+    @classmethod
+    def parse(cls, text: str) -> MemberName:
+        """Read `role[i]`.
+
+        Raises:
+            InvalidDescription: another form.
+        """
+        match = _MEMBER.fullmatch(text)
+        if match is None:
+            raise InvalidDescription(f"not a member such as db[0]: {text!r}", path="member")
+        return cls(match["role"], int(match["index"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A named kind of member; how many there are follows from the ensemble's members."""
+
+    name: str
+    resources: Amounts
+    kind: str = "server"
+    flavor: str | None = None
+    """The flavor's name, when the description named one; `resources` holds what it meant then."""
+    required: tuple[frozenset[Trait], ...] = ()
+    """All of these; each satisfied by any trait of its set."""
+    forbidden: frozenset[Trait] = frozenset()
+    member_of: tuple[frozenset[str], ...] = ()
+    """All of these; each satisfied by any aggregate UUID of its set."""
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One thing placed. `uuid` is its consumer while held; then `server_id` is."""
+
+    name: MemberName
+    uuid: str
+    server_id: str | None = None
+
+
+class Phase(StrEnum):
+    """When a policy must hold."""
+
+    CREATE = "create"
+    STEADY = "steady"
+    TRANSITION = "transition"
+
+
+ALL_PHASES: Final = frozenset(Phase)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A named subset of an ensemble's members: exactly one field is set.
+
+    `role` is all of a role, `member` one of it, `tag` all members of roles with that tag,
+    and `everyone` is `*`.
+    """
+
+    role: str | None = None
+    member: MemberName | None = None
+    tag: str | None = None
+    everyone: bool = False
+
+    def __str__(self) -> str:
+        if self.everyone:
+            return "*"
+        if self.tag is not None:
+            return f"tag:{self.tag}"
+        return str(self.member or self.role)
+
+    @classmethod
+    def parse(cls, text: str) -> Selector:
+        """Read `*`, `role`, `role[i]` or `tag:x`."""
+        if text == "*":
+            return cls(everyone=True)
+        if text.startswith("tag:"):
+            return cls(tag=text.removeprefix("tag:"))
+        if "[" in text:
+            return cls(member=MemberName.parse(text))
+        return cls(role=text)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStatement:
+    """A policy as the caller wrote it: a typed, named hyperedge with properties.
+
+    `weight` None means required; a number means preferred, each unit of violation costing
+    that much. With `zip` true, the i-th members of every selector form one hyperedge each
+    (selectors then give equally many, or the surplus stays unconstrained); otherwise all
+    selected members form a single one.
+    """
+
+    name: str
+    type: str
+    members: tuple[Selector, ...]
+    zip: bool = False
+    weight: int | None = None
+    phases: frozenset[Phase] = ALL_PHASES
+    parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def required(self) -> bool:
+        """Whether a placement that violates it is refused."""
+        return self.weight is None
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """A set placed together, owned by a project."""
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str
+    roles: tuple[Role, ...]
+    members: tuple[Member, ...]
+    policies: tuple[PolicyStatement, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    salt: str = ""
+    """Makes the opaque labels of domains; never leaves the service."""
+    generation: int = 0
+    created_at: Instant = 0
+    updated_at: Instant = 0
+
+    def role(self, name: str) -> Role:
+        """The role of that name.
+
+        Raises:
+            NotFound: there is none.
+        """
+        for role in self.roles:
+            if role.name == name:
+                return role
+        raise NotFound("role", name)
+
+    def member(self, name: MemberName) -> Member:
+        """The member of that name.
+
+        Raises:
+            NotFound: there is none.
+        """
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise NotFound("member", str(name))
+
+    def count(self, role: str) -> int:
+        """How many members the role has."""
+        return sum(member.name.role == role for member in self.members)
+
+    def edges(self, statement: PolicyStatement) -> tuple[tuple[MemberName, ...], ...]:
+        """The hyperedges of a policy: tuples of member names, without duplicates."""
+        return edges(statement, self.roles, [member.name for member in self.members])
+
+    def grown(self, role: str, members: Iterable[Member]) -> Ensemble:
+        """The same ensemble with more members of a role."""
+        self.role(role)
+        return replace(self, members=(*self.members, *members))
+
+
+def edges(
+    statement: PolicyStatement, roles: Iterable[Role], members: Iterable[MemberName]
+) -> tuple[tuple[MemberName, ...], ...]:
+    """Resolve a statement's selectors; see `PolicyStatement` for `zip`.
+
+    A selector that matches nothing yields nothing: whether that is a mistake is judged
+    when the ensemble is created, not when its last such member has left.
+    """
+    by_tag = {role.name: role.tags for role in roles}
+    names = sorted(members)
+    columns = [[m for m in names if _selects(s, m, by_tag)] for s in statement.members]
+    if statement.zip:
+        return tuple(tuple(edge) for edge in zip(*columns, strict=False))
+    merged = tuple(dict.fromkeys(m for column in columns for m in column))
+    return (merged,) if merged else ()
+
+
+def _selects(selector: Selector, member: MemberName, tags: Mapping[str, frozenset[str]]) -> bool:
+    if selector.everyone:
+        return True
+    if selector.member is not None:
+        return selector.member == member
+    if selector.tag is not None:
+        return selector.tag in tags.get(member.role, frozenset())
+    return selector.role == member.role
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleChange:
+    """A proposed change as data: of a policy's parameter, or of a role's count or flavor.
+
+    `subject` is `policy` or `member`, `name` the policy's or role's; `field` the parameter
+    (`strength` with value `preferred` turns a policy soft), `before` and `after` its values.
+    """
+
+    subject: str
+    name: str
+    field: str
+    before: object
+    after: object
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.field} {self.before}->{self.after}"

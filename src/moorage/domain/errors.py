@@ -1,0 +1,227 @@
+"""Everything that can go wrong, as types.
+
+    MoorageError
+    ├── InvalidDescription            what the caller wrote cannot be understood
+    │   ├── UnknownName               it names a thing that does not exist (class, trait, flavor, ...)
+    │   ├── UnknownPolicy             no such policy type
+    │   └── Contradiction             policies that no placement can meet together
+    ├── NotFound                      the addressed thing is not there (or not the caller's)
+    ├── Forbidden                     the caller may not
+    ├── LimitExceeded                 a configured bound (longest hold, renewals, held units)
+    ├── Conflict                      the state of the ledger does not allow it now
+    │   ├── ConcurrentUpdate          a generation or revision moved meanwhile
+    │   │   ├── ProviderConflict      ... a provider's: the write may be tried again
+    │   │   └── ConsumerConflict      ... a consumer's: the caller must look first
+    │   ├── DuplicateName             name or id already taken
+    │   ├── InUse                     still referred to
+    │   │   ├── InventoryInUse, ProviderInUse, ProviderHasChildren
+    │   ├── CapacityExceeded          does not fit over the booking's period
+    │   ├── ConstraintViolated        breaks min_unit, max_unit or step_size
+    │   ├── Infeasible                no placement meets the request (carries the explanation)
+    │   ├── DescriptionMismatch       the second description differs from the first (carries the diff)
+    │   ├── HoldExpired               the decision's hold has lapsed
+    │   └── WrongState                a lifecycle does not allow this step from here
+    └── Busy                          try again later (queue full, deadline passed)
+
+Errors carry data, never an HTTP status: each dialect owns one table from error to
+status, code and sentence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class MoorageError(Exception):
+    """Root of all errors Moorage raises on purpose."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidDescription(MoorageError):
+    """The caller's description cannot be understood.
+
+    `path` names the place in it (`members[2].count`), `line` the line of the file, if known.
+    """
+
+    def __init__(self, message: str, *, path: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+
+
+class UnknownName(InvalidDescription):
+    """A name in the description refers to nothing. `kind` is the noun, as in the glossary."""
+
+    def __init__(self, kind: str, name: str, *, path: str | None = None) -> None:
+        super().__init__(f"no such {kind}: {name}", path=path)
+        self.kind = kind
+        self.name = name
+
+
+class UnknownPolicy(InvalidDescription):
+    """The policy type is not known here."""
+
+
+class Contradiction(InvalidDescription):
+    """Policies that no placement on any fleet can meet together; `policies` names them."""
+
+    def __init__(self, message: str, *, policies: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.policies = policies
+
+
+class NotFound(MoorageError):
+    """The addressed thing does not exist, or is not the caller's to see."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"no {kind} {name}")
+        self.kind = kind
+        self.name = name
+
+
+class Forbidden(MoorageError):
+    """The caller may not do this."""
+
+
+class LimitExceeded(MoorageError):
+    """A configured bound was passed."""
+
+    def __init__(self, what: str, *, limit: int, requested: int, used: int = 0) -> None:
+        super().__init__(f"{what}: limit {limit}, used {used}, requested {requested}")
+        self.what = what
+        self.limit = limit
+        self.requested = requested
+        self.used = used
+
+
+class Conflict(MoorageError):
+    """The present state does not allow the change."""
+
+
+class ConcurrentUpdate(Conflict):
+    """Something the change relied on has moved meanwhile."""
+
+    def __init__(self, message: str, *, subject: str) -> None:
+        super().__init__(message)
+        self.subject = subject
+
+
+class ProviderConflict(ConcurrentUpdate):
+    """A provider's generation or revision moved; `subject` is its UUID."""
+
+
+class ConsumerConflict(ConcurrentUpdate):
+    """A consumer's generation is not the expected one; `subject` is its UUID."""
+
+    def __init__(self, subject: str, *, expected: int | None, actual: int | None) -> None:
+        super().__init__(
+            f"consumer {subject}: generation expected {expected}, found {actual}", subject=subject
+        )
+        self.expected = expected
+        self.actual = actual
+
+
+class DuplicateName(Conflict):
+    """The name or id is already taken."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"a {kind} {name} already exists")
+        self.kind = kind
+        self.name = name
+
+
+class InUse(Conflict):
+    """The thing is still referred to."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"{kind} {name} is in use")
+        self.kind = kind
+        self.name = name
+
+
+class InventoryInUse(InUse):
+    """An inventory still has bookings."""
+
+    def __init__(self, provider: str, resource_classes: tuple[str, ...]) -> None:
+        super().__init__("inventory", ", ".join(resource_classes))
+        self.provider = provider
+        self.resource_classes = resource_classes
+
+
+class ProviderInUse(InUse):
+    """A provider still has bookings."""
+
+    def __init__(self, provider: str) -> None:
+        super().__init__("resource provider", provider)
+        self.provider = provider
+
+
+class ProviderHasChildren(InUse):
+    """A provider still has child providers."""
+
+    def __init__(self, provider: str) -> None:
+        super().__init__("resource provider", provider)
+        self.provider = provider
+
+
+class CapacityExceeded(Conflict):
+    """The amount does not fit, at some instant of the booking's period."""
+
+    def __init__(self, provider: str, resource_class: str, *, free: int, requested: int) -> None:
+        super().__init__(
+            f"{resource_class} on {provider}: requested {requested}, free {max(free, 0)}"
+        )
+        self.provider = provider
+        self.resource_class = resource_class
+        self.free = free
+        self.requested = requested
+
+
+class ConstraintViolated(Conflict):
+    """The amount breaks the inventory's min_unit, max_unit or step_size, or there is none."""
+
+    def __init__(self, provider: str, resource_class: str, *, requested: int, rule: str) -> None:
+        super().__init__(f"{resource_class} on {provider}: {requested} breaks {rule}")
+        self.provider = provider
+        self.resource_class = resource_class
+        self.requested = requested
+        self.rule = rule
+
+
+class Infeasible(Conflict):
+    """No placement meets the request; `explanation` says why (see `domain.explain`)."""
+
+    def __init__(self, message: str, *, explanation: object) -> None:
+        super().__init__(message)
+        self.explanation = explanation
+
+
+class DescriptionMismatch(Conflict):
+    """The second description differs from the first; `diff` lists the fields."""
+
+    def __init__(self, member: str, diff: tuple[Mapping[str, object], ...]) -> None:
+        super().__init__(f"{member} differs from its description")
+        self.member = member
+        self.diff = diff
+
+
+class HoldExpired(Conflict):
+    """The hold has lapsed; decide again."""
+
+
+class WrongState(Conflict):
+    """The lifecycle does not allow this step from the present state."""
+
+
+class Busy(MoorageError):
+    """The service cannot answer now; `retry_after` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after

@@ -1,0 +1,91 @@
+"""Why not: reasons, minimal conflicts and relaxations that work.
+
+Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait:<TRAIT>`,
+`forbidden:<TRAIT>`, `aggregate`, `domain:<level>` (the host stands in no domain of a level a
+required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.ensembles import EnsembleChange
+    from moorage.domain.period import Instant
+
+
+class Stage(StrEnum):
+    """Where the request failed, from the first filter to the last."""
+
+    REQUEST = "request"
+    QUOTA = "quota"
+    STATIC = "static"
+    """Never on this fleet, however empty."""
+    CAPACITY = "capacity"
+    """Each policy set aside, the members still do not fit."""
+    POLICY = "policy"
+    TIME = "time"
+    CONTENTION = "contention"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One removable part of a request, as conflicts name it.
+
+    `kind` is `policy` (name = the policy's), `resources`, `traits` or `aggregates`
+    (name = the role's).
+    """
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Elements that cannot hold together on this fleet at this revision.
+
+    `needs` says, per element, what it demands; `facts` are the numbers of the fleet it runs
+    into. `minimal` is True when it was proved that every proper subset can hold.
+    """
+
+    elements: tuple[Element, ...]
+    needs: tuple[str, ...]
+    facts: tuple[tuple[str, int], ...] = ()
+    minimal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """A change to the request that a real solve has shown to be feasible."""
+
+    change: EnsembleChange
+    cost: int
+    verified: bool = True
+    result: str = "fits now"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The whole answer to "why not"."""
+
+    id: str
+    verdict: str
+    """`infeasible`, or `undecided` when time ran out before an answer or a proof."""
+    stage: Stage
+    computed_at: Instant
+    revision: int
+    conflicts: tuple[Conflict, ...] = ()
+    """Disjoint minimal conflicts; setting all of them aside makes the request feasible."""
+    relaxations: tuple[Relaxation, ...] = ()
+    considered: int = 0
+    rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Reason id -> number of hosts it rejected (a host counts once per reason)."""
+    note: str = ""

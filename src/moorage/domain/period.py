@@ -1,0 +1,126 @@
+"""Instants, half-open periods and durations.
+
+An instant is an integer: microseconds since the Unix epoch, UTC. Integers
+compare, sort and store alike in Python, numpy and every SQL engine, and carry
+no time zone to get wrong. `FOREVER` stands for "no planned end".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeAlias
+
+from moorage.domain.errors import InvalidDescription
+
+Instant: TypeAlias = int
+"""Microseconds since 1970-01-01T00:00:00Z."""
+
+Duration: TypeAlias = int
+"""Microseconds."""
+
+SECOND: Final[Duration] = 1_000_000
+MINUTE: Final[Duration] = 60 * SECOND
+HOUR: Final[Duration] = 60 * MINUTE
+DAY: Final[Duration] = 24 * HOUR
+
+FOREVER: Final[Instant] = 2**63 - 1
+"""The end of a period that has none; also the `lapses_at` of a booking that stays."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORT = re.compile(r"(?:(?P<d>\d+)d)?(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s)?", re.ASCII)
+_ISO = re.compile(
+    r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?",
+    re.ASCII,
+)
+_UNITS: Final = {"w": 7 * DAY, "d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Period:
+    """The half-open interval `[start, end)`; periods that touch do not overlap."""
+
+    start: Instant
+    end: Instant = FOREVER
+
+    def __post_init__(self) -> None:
+        if not self.start < self.end:
+            raise InvalidDescription(f"a period must end after it starts: {self}", path="interval")
+
+    def __str__(self) -> str:
+        return f"[{format_instant(self.start)}, {format_instant(self.end)})"
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether no end is planned."""
+        return self.end == FOREVER
+
+    def overlaps(self, other: Period) -> bool:
+        """Whether some instant lies in both periods."""
+        return self.start < other.end and other.start < self.end
+
+    def covers(self, instant: Instant) -> bool:
+        """Whether `instant` lies in the period."""
+        return self.start <= instant < self.end
+
+
+def parse_instant(text: str) -> Instant:
+    """Read an RFC 3339 time with an offset (`2026-11-21T09:00:00Z`).
+
+    Raises:
+        InvalidDescription: not a time, or one without an offset.
+    """
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidDescription(f"not an RFC 3339 time: {text!r}") from error
+    if when.tzinfo is None:
+        raise InvalidDescription(f"a time needs an offset, such as a final Z: {text!r}")
+    return from_datetime(when)
+
+
+def from_datetime(when: datetime) -> Instant:
+    """Turn an aware datetime into an instant."""
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def to_datetime(instant: Instant) -> datetime:
+    """Turn an instant into an aware datetime in UTC; `FOREVER` has none."""
+    return _EPOCH + timedelta(microseconds=instant)
+
+
+def format_instant(instant: Instant) -> str:
+    """Write an instant as RFC 3339 in UTC; `FOREVER` becomes `forever`."""
+    if instant == FOREVER:
+        return "forever"
+    when = to_datetime(instant)
+    pattern = "%Y-%m-%dT%H:%M:%S.%fZ" if when.microsecond else "%Y-%m-%dT%H:%M:%SZ"
+    return when.strftime(pattern)
+
+
+def parse_duration(text: str) -> Duration:
+    """Read an ISO 8601 duration (`PT10M`, `P4DT10H`) or the short form (`10m`, `4d10h`).
+
+    Years and months are refused: their length depends on the calendar.
+
+    Raises:
+        InvalidDescription: neither form, or nothing but a unit.
+    """
+    match = (_ISO if text.startswith("P") else _SHORT).fullmatch(text)
+    fields = {unit: int(n) for unit, n in match.groupdict().items() if n} if match else {}
+    if not fields:
+        raise InvalidDescription(f"not a duration such as PT10M or 10m: {text!r}")
+    return sum(_UNITS[unit] * n for unit, n in fields.items())
+
+
+def format_duration(duration: Duration) -> str:
+    """Write a duration in ISO 8601, whole seconds: `PT10M`, `P4DT10H`."""
+    days, rest = divmod(duration // SECOND, DAY // SECOND)
+    hours, rest = divmod(rest, 3600)
+    minutes, seconds = divmod(rest, 60)
+    clock = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M"), (seconds, "S")) if n)
+    day_part = f"{days}D" if days else ""
+    if not day_part and not clock:
+        return "PT0S"
+    return f"P{day_part}" + (f"T{clock}" if clock else "")

@@ -1,0 +1,91 @@
+"""A placement: the total assignment of members to hosts, as policies look at it.
+
+Hosts are integers (rows of the problem), so that meanings stay cheap; what a host is called
+is the engine's affair. `Ground` is what policies may ask about the fleet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.resources import Amounts
+    from moorage.domain.topology import Level, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Occupant:
+    """Somebody else's consumer on a host: who it belongs to."""
+
+    consumer: str
+    project_id: str
+    tags: frozenset[str] = frozenset()
+
+
+class Ground(Protocol):
+    """The fleet as policies see it. Host arguments and results are row numbers."""
+
+    @property
+    def topology(self) -> Topology:
+        """The trees, for looking up levels and distances."""
+
+    @property
+    def host_count(self) -> int:
+        """How many hosts there are; rows are `range(host_count)`."""
+
+    def domains(self, level: Level) -> Sequence[int]:
+        """Per host: the number of its domain at `level`, or -1. For `host`, the row itself."""
+
+    def domain_name(self, level: Level, domain: int) -> str:
+        """The name of a domain number."""
+
+    def eligible(self, member: MemberName) -> frozenset[int]:
+        """Hosts that could hold the member if they were empty.
+
+        Judged by total capacity, unit rules, traits and aggregates only: neither the present
+        load nor any policy narrows it.
+        """
+
+    def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
+        """Hosts whose own name or UUID, or any domain (of any tree), or aggregate UUID is named."""
+
+    def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
+        """Hosts that have every one of the traits."""
+
+    def foreigners(self, host: int) -> Sequence[Occupant]:
+        """Consumers booked on the host's tree that are not of this ensemble."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Every member's host, on some ground."""
+
+    ground: Ground
+    hosts: Mapping[MemberName, int]
+
+    def domain(self, member: MemberName, level: Level) -> int:
+        """The number of the member's domain at `level`, or -1 where its host has none."""
+        return self.ground.domains(level)[self.hosts[member]]
+
+    def counts(self, members: Sequence[MemberName], level: Level) -> dict[int, int]:
+        """How many of `members` each domain of `level` holds; domain -1 is left out."""
+        found: dict[int, int] = {}
+        for member in members:
+            domain = self.domain(member, level)
+            if domain >= 0:
+                found[domain] = found.get(domain, 0) + 1
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one member stands, ready to be booked: its host and the amounts per provider."""
+
+    host: str
+    """Root provider UUID."""
+    allocations: Mapping[str, Amounts]
+    """Provider UUID -> amounts; sums to the member's resources."""

@@ -1,0 +1,64 @@
+"""Resource providers and their inventories (OpenStack Placement's terms)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.resources import MAX_AMOUNT
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Instant
+    from moorage.domain.resources import ResourceClass, Trait
+
+MAX_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a provider has of one resource class."""
+
+    resource_class: ResourceClass
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = MAX_AMOUNT
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+    updated_at: Instant = 0
+
+    @property
+    def capacity(self) -> int:
+        """Units that may be booked at one instant: `int((total - reserved) * ratio)`."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+    def rule_broken_by(self, amount: int) -> str | None:
+        """Name the unit rule that one booking of `amount` breaks, or None."""
+        if amount < self.min_unit:
+            return f"min_unit {self.min_unit}"
+        if amount > self.max_unit:
+            return f"max_unit {self.max_unit}"
+        if amount % self.step_size:
+            return f"step_size {self.step_size}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceProvider:
+    """A node of a provider tree.
+
+    `generation` is the wire's counter and moves exactly as the reference's does;
+    `revision` moves on every change, bookings included, and is what changesets rely on.
+    """
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+    root_uuid: str
+    generation: int = 0
+    revision: int = 0
+    created_at: Instant = 0
+    updated_at: Instant = 0
+    inventories: tuple[Inventory, ...] = ()
+    traits: frozenset[Trait] = frozenset()
+    aggregates: frozenset[str] = frozenset()

@@ -1,0 +1,70 @@
+"""What is asked of the engine: Placement's request groups and the joint ensemble request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.period import Period
+    from moorage.domain.resources import Amounts, Trait
+
+
+@dataclass(frozen=True, slots=True)
+class RequestGroup:
+    """One (un)suffixed group of a candidates query; the unsuffixed one has suffix ''."""
+
+    suffix: str = ""
+    resources: Amounts = field(default_factory=lambda: MappingProxyType({}))
+    required: tuple[frozenset[Trait], ...] = ()
+    """All of these; each satisfied by any trait of its set."""
+    forbidden: frozenset[Trait] = frozenset()
+    member_of: tuple[frozenset[str], ...] = ()
+    """All of these; each satisfied by any aggregate UUID of its set."""
+    not_member_of: frozenset[str] = frozenset()
+    in_tree: str | None = None
+
+
+class Objective(StrEnum):
+    """What a decision prefers among placements that meet every required policy.
+
+    The cost is added to the penalties of preferred policies; one unit is one host:
+    `spread` counts members that share a host with an earlier member of the ensemble
+    (members - distinct hosts), `pack` counts distinct hosts, and `balance` is the fill, in
+    percent rounded up, of the fullest host used (over the resource classes asked for).
+    """
+
+    SPREAD = "spread"
+    PACK = "pack"
+    BALANCE = "balance"
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleRequest:
+    """A joint request: place `members` under `policies`, all or nothing.
+
+    `fixed` members stand on a host already (root provider UUID) and do not move; their
+    resources are booked by themselves, so they count for policies only. `own_consumers`
+    are the consumers of the ensemble's present bookings, which are not foreign to it.
+    `released` names consumers whose bookings this decision replaces: they are not counted
+    against capacity.
+    """
+
+    project_id: str
+    roles: tuple[Role, ...]
+    members: tuple[MemberName, ...]
+    policies: tuple[PolicyStatement, ...]
+    period: Period
+    objective: Objective = Objective.SPREAD
+    fixed: Mapping[MemberName, str] = field(default_factory=lambda: MappingProxyType({}))
+    own_consumers: frozenset[str] = frozenset()
+    released: frozenset[str] = frozenset()
+
+    def role_of(self, member: MemberName) -> Role:
+        """The role of a member of this request."""
+        return next(role for role in self.roles if role.name == member.role)

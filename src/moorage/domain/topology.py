@@ -1,0 +1,182 @@
+"""Failure and network domains: parallel trees over the fleet's hosts.
+
+A *tree* (`location`, `power`, `network`, ...) has an ordered list of *levels* from the
+top down (`zone`, `rack`); every domain has one level, and its parent has a higher one.
+A host (a root provider) is attached to at most one domain per tree and is itself the
+lowest level, `host`, of every tree. Nested providers inherit their root's place.
+
+Distance in a tree: 0 on the same host; otherwise the number of levels, `host` included,
+at which the two hosts differ, that is one plus the number of levels between `host` and
+the lowest level at which they share a domain. So with levels zone > rack: same rack 1,
+same zone 2, otherwise 3. Hosts without a domain at a level share none there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import InvalidDescription, UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+HOST: Final = "host"
+"""The level of the hosts themselves, in every tree."""
+
+DEFAULT_TREE: Final = "location"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Level:
+    """A level of a tree."""
+
+    tree: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.tree == DEFAULT_TREE else f"{self.tree}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A node of a tree; `name` is unique within it. `line` is where a file declared it."""
+
+    name: str
+    level: str
+    tree: str = DEFAULT_TREE
+    parent: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """The host named `host` (a root provider's name) stands in `domain` of `tree`."""
+
+    host: str
+    domain: str
+    tree: str = DEFAULT_TREE
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Topology:
+    """All trees, checked. Build it with `Topology.build`."""
+
+    levels: Mapping[str, tuple[str, ...]]
+    """Tree -> its levels from the top down, without `host`."""
+    domains: Mapping[tuple[str, str], Domain]
+    """(tree, name) -> domain."""
+    attachments: Mapping[tuple[str, str], str]
+    """(tree, host name) -> name of the domain it stands in."""
+
+    @classmethod
+    def build(
+        cls,
+        levels: Mapping[str, tuple[str, ...]],
+        domains: Iterable[Domain],
+        attachments: Iterable[Attachment] = (),
+    ) -> Topology:
+        """Check and index a topology.
+
+        Raises:
+            InvalidDescription: a duplicate, unknown or cyclic parent, a level out of order, a
+                host attached twice in one tree; `line` tells where when the input knew.
+        """
+        known: dict[tuple[str, str], Domain] = {}
+        for domain in domains:
+            _check_level(domain, levels)
+            if known.setdefault((domain.tree, domain.name), domain) is not domain:
+                raise InvalidDescription(
+                    f"domain {domain.name} is declared twice in tree {domain.tree}",
+                    path=f"domains.{domain.name}",
+                    line=domain.line,
+                )
+        for domain in known.values():
+            _check_parent(domain, known, levels)
+        attached: dict[tuple[str, str], str] = {}
+        for one in attachments:
+            if (one.tree, one.domain) not in known:
+                raise InvalidDescription(
+                    f"host {one.host} is attached to unknown domain {one.domain}",
+                    path=f"attachments.{one.host}",
+                    line=one.line,
+                )
+            if attached.setdefault((one.tree, one.host), one.domain) != one.domain:
+                raise InvalidDescription(
+                    f"host {one.host} is attached twice in tree {one.tree}",
+                    path=f"attachments.{one.host}",
+                    line=one.line,
+                )
+        return cls(levels=dict(levels), domains=known, attachments=attached)
+
+    def find_level(self, name: str, tree: str = DEFAULT_TREE) -> Level:
+        """The level of that name; `host` exists in every tree.
+
+        Raises:
+            UnknownName: the tree has no such level.
+        """
+        if name != HOST and name not in self.levels.get(tree, ()):
+            raise UnknownName("level", f"{tree}:{name}", path="level")
+        return Level(tree, name)
+
+    def level_within(self, distance: int, tree: str = DEFAULT_TREE) -> Level | None:
+        """The level whose domains hold exactly the hosts at most `distance` apart.
+
+        None when every pair of hosts is that near.
+        """
+        upwards = (HOST, *reversed(self.levels.get(tree, ())))
+        return Level(tree, upwards[distance]) if distance < len(upwards) else None
+
+    def ancestor(self, tree: str, domain: str, level: str) -> str | None:
+        """The domain of `level` above (or equal to) `domain`, or None."""
+        name: str | None = domain
+        while name is not None:
+            node = self.domains[tree, name]
+            if node.level == level:
+                return name
+            name = node.parent
+        return None
+
+    def domain_of(self, host: str, level: Level) -> str | None:
+        """The domain of `level` that holds the host named `host`, or None."""
+        if level.name == HOST:
+            return host
+        leaf = self.attachments.get((level.tree, host))
+        return None if leaf is None else self.ancestor(level.tree, leaf, level.name)
+
+
+EMPTY: Final = Topology(levels={}, domains={}, attachments={})
+
+
+def _check_level(domain: Domain, levels: Mapping[str, tuple[str, ...]]) -> None:
+    if domain.level not in levels.get(domain.tree, ()):
+        raise InvalidDescription(
+            f"domain {domain.name}: tree {domain.tree} has no level {domain.level}",
+            path=f"domains.{domain.name}.level",
+            line=domain.line,
+        )
+
+
+def _check_parent(
+    domain: Domain,
+    known: Mapping[tuple[str, str], Domain],
+    levels: Mapping[str, tuple[str, ...]],
+) -> None:
+    if domain.parent is None:
+        return
+    path = f"domains.{domain.name}.parent"
+    parent = known.get((domain.tree, domain.parent))
+    if parent is None:
+        raise InvalidDescription(
+            f"domain {domain.name}: unknown parent {domain.parent}", path=path, line=domain.line
+        )
+    order = levels[domain.tree]
+    # A parent of a strictly higher level also rules out every cycle.
+    if order.index(parent.level) >= order.index(domain.level):
+        raise InvalidDescription(
+            f"domain {domain.name} ({domain.level}) cannot stand under {parent.name}"
+            f" ({parent.level}): a parent's level must be higher, and cycles are not possible",
+            path=path,
+            line=domain.line,
+        )

@@ -1,0 +1,90 @@
+"""The joint problem: who must stand where, as columns.
+
+Made from a request and a snapshot by `engine.build`; solved by any solver; written to JSON and
+read back as an *instance* (bug report, regression test and benchmark input in one form).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.requests import Objective
+    from moorage.domain.topology import Level
+    from moorage.policies.primitives import Primitive
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """M members of R roles, to be placed on H hosts with K resource classes.
+
+    Hosts are rows; their names are for people only. Equal rows may be merged by a solver.
+    """
+
+    members: tuple[MemberName, ...]
+    """Length M, sorted."""
+    roles: tuple[str, ...]
+    """Length R."""
+    role_of: Ints
+    """[M] index into `roles`."""
+    demand: Ints
+    """[R, K] amounts one member of the role takes."""
+    allowed: Bools
+    """[R, H] hosts that pass every filter of the role alone: traits, aggregates, unit rules,
+    and enough free capacity for one member."""
+    fixed: Ints
+    """[M] host row of a member that stands already, or -1. Fixed members take nothing from
+    `free` (their bookings are in it) and ignore `allowed`."""
+    classes: tuple[str, ...]
+    """Length K: resource classes."""
+    free: Ints
+    """[H, K] capacity less the peak of every live booking over the request's period."""
+    capacity: Ints
+    """[H, K] capacity when empty; with `free` it gives the fill for `balance`."""
+    hosts: tuple[str, ...]
+    """Length H: root provider UUIDs."""
+    domains: Mapping[Level, Ints]
+    """Level -> [H] domain number or -1; for every level a primitive names."""
+    primitives: tuple[Primitive, ...]
+    objective: Objective
+
+
+class Verdict(StrEnum):
+    """What a solver says."""
+
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    """Proved."""
+    UNKNOWN = "unknown"
+    """Time ran out before an answer or a proof."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A solver's answer. `value` and `bound` are costs: penalties plus the objective's."""
+
+    verdict: Verdict
+    solver: str
+    hosts: Ints | None = None
+    """[M] host row per member when feasible."""
+    value: int = 0
+    bound: int = 0
+    wall_ms: float = 0.0
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing better exists."""
+        return self.verdict is Verdict.INFEASIBLE or (
+            self.verdict is Verdict.FEASIBLE and self.value == self.bound
+        )

@@ -1,0 +1,6 @@
+"""Placement policies: one file each, discovered by scanning this package.
+
+A policy's file holds its parameters, its meaning (`violations`), its compilation to the closed
+set of primitives (`post`), its weaker forms, and examples that are run as tests and printed
+in the reference. Nothing here knows a solver, a store or a socket.
+"""

@@ -1,0 +1,102 @@
+"""What a policy is.
+
+A policy is a frozen dataclass of parameters with a docstring. Everything else follows from
+its file: the API schema and the reference page (fields, docstring, `examples`), explanation
+texts (`needs`), relaxations (`weaker`), and the generic tests that run its examples, compare
+`violations` with `post` and every solver with the exhaustive one.
+
+Meaning and compilation are written independently: `violations` looks at a finished placement
+and never at primitives, so a wrong compilation is caught before commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.placement import Ground, Placement
+    from moorage.policies.primitives import Primitive
+    from moorage.domain.topology import Topology
+
+Edge = tuple["MemberName", ...]
+"""One hyperedge: the members one instance of the policy speaks about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One way a placement breaks a policy; `amount` >= 1 measures it in the policy's unit."""
+
+    members: tuple[MemberName, ...]
+    text: str
+    amount: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Weaker:
+    """One step towards a weaker policy, or a change of the edge's size that helps it.
+
+    `parameters` are the changed parameters (name -> new value); `grow` asks for that many
+    more members of the selected role instead. `cost` orders steps, smaller is nearer.
+    """
+
+    cost: int
+    parameters: Mapping[str, object]
+    grow: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A placement on the example fleet, and whether the policy accepts it.
+
+    `hosts` lists the members' hosts in order, named `<rack>/<host>` on a fleet of racks
+    `r1..r3` with hosts `h1..h3` each in zone `z1` (r1, r2) and `z2` (r3). `foreign` names
+    hosts with somebody else's consumer. `parameters` as on the wire.
+    """
+
+    title: str
+    parameters: Mapping[str, object]
+    hosts: tuple[str, ...]
+    good: bool
+    foreign: tuple[str, ...] = ()
+
+
+class Policy(Protocol):
+    """A typed rule over hyperedges of members."""
+
+    type: ClassVar[str]
+    """Its name on the wire."""
+    summary: ClassVar[str]
+    """One line for listings."""
+    examples: ClassVar[tuple[Example, ...]]
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, object], *, path: str) -> Policy:
+        """Read wire parameters.
+
+        Raises:
+            InvalidDescription: unknown or ill-typed parameter; `path` prefixes its place.
+        """
+
+    def check(self, topology: Topology) -> None:
+        """Raise UnknownName when a level or tree it names does not exist."""
+
+    def violations(self, edge: Edge, placement: Placement) -> Sequence[Violation]:
+        """All ways in which the placement breaks the policy on this edge; empty: it holds."""
+
+    def slack(self, edge: Edge, placement: Placement) -> int | None:
+        """How much worse its measure may become before it is violated; None: no measure."""
+
+    def post(
+        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+    ) -> Iterable[Primitive]:
+        """Compile for one edge: the primitives that together mean the same."""
+
+    def needs(self, edge: Edge, ground: Ground) -> str:
+        """What the policy demands of this fleet, in one clause: `4 racks for 4 x db`."""
+
+    def weaker(self, edge: Edge) -> Iterable[Weaker]:
+        """Steps towards weaker forms, nearest first; bounded (at most about ten)."""

@@ -1,0 +1,113 @@
+"""The closed set of primitives that every policy compiles to.
+
+A solver that handles these handles any policy, a plug-in's too. Adding one is an ADR.
+Each primitive has an integer `excess` over a placement: 0 when it holds, otherwise by how
+much it is broken. `weight` None makes it required; a number makes it preferred and costs
+`weight * excess`. The sum of the excesses of what a policy posts for a hyperedge equals the
+sum of the amounts of its violations there (tested for every policy).
+
+A member on a host that has no domain at the level breaks a required level primitive; that
+is posted apart, as `OnlyOn` over the hosts that do, so the level primitives count hosts with
+a domain only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.topology import Level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Posted:
+    policy: str
+    """Name of the policy that posted it."""
+    members: tuple[MemberName, ...]
+    weight: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtMost(_Posted):
+    """Each domain of `level` holds at most `limit` of the members.
+
+    Excess: sum over domains of `max(0, count - limit)`.
+    """
+
+    level: Level
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtMostTogether(_Posted):
+    """Any `domains` domains of `level` together hold at most `limit` of the members.
+
+    Excess: `max(0, sum of the `domains` largest counts - limit)`.
+    """
+
+    level: Level
+    domains: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtLeastDomains(_Posted):
+    """The members stand in at least `limit` different domains of `level`.
+
+    Excess: `max(0, limit - domains used)`.
+    """
+
+    level: Level
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameDomain(_Posted):
+    """All members stand in one domain of `level`. Excess: `domains used - 1`."""
+
+    level: Level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skew(_Posted):
+    """The fullest of `domains` holds at most `limit` more of the members than the emptiest.
+
+    `domains` are the numbers of the eligible domains, used or not; a member in any other
+    domain counts as well. Excess: `max(0, max count - min count over domains - limit)`.
+    """
+
+    level: Level
+    domains: tuple[int, ...]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart(_Posted):
+    """No domain of `level` holds both one of `members` and one of `others`.
+
+    Excess: number of domains that hold both.
+    """
+
+    level: Level
+    others: tuple[MemberName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlyOn(_Posted):
+    """The members stand on these hosts only (rows). Excess: members elsewhere."""
+
+    hosts: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeverOn(_Posted):
+    """The members stand on none of these hosts (rows). Excess: members that do."""
+
+    hosts: frozenset[int]
+
+
+Primitive: TypeAlias = (
+    AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart | OnlyOn | NeverOn
+)

@@ -1,0 +1,142 @@
+"""What the use cases need from the outside: a store, a solver, a clock and ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Changeset, Committed
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.explain import Explanation
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.problem import Outcome, Problem
+    from moorage.engine.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, and what they may see. `operator` is the admin or service role."""
+
+    user_id: str
+    project_id: str
+    roles: frozenset[str] = frozenset()
+    request_id: str = ""
+
+    @property
+    def operator(self) -> bool:
+        """Whether the caller sees every project, host names and exact counts."""
+        return bool(self.roles & {"admin", "service"})
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A resource class or trait with its time of creation or last change."""
+
+    name: str
+    updated_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a listing: at most `limit`, after the item with id `marker`."""
+
+    limit: int = 1000
+    marker: str | None = None
+
+
+class Store(Protocol):
+    """The ledger. Reads see every commit that finished before the call began."""
+
+    def now(self) -> Instant:
+        """The store's clock: the database's, or the simulator's."""
+
+    def snapshot(self) -> Snapshot:
+        """The columnar view at the newest revision, valid at this instant."""
+
+    def commit(self, changeset: Changeset) -> Committed:
+        """Write all or nothing; errors as named by each change."""
+
+    def resource_classes(self) -> Sequence[Named]:
+        """Standard ones in `os_resource_classes.STANDARDS` order, then custom by creation."""
+
+    def traits(self) -> Sequence[Named]:
+        """Every trait."""
+
+    def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
+        """A consumer with its allocations (state allocated only), or None without any."""
+
+    def allocations_of_provider(self, uuid: str) -> Sequence[tuple[Consumer, Booking]]:
+        """The allocations on a provider. NotFound if there is no such provider."""
+
+    def usages(
+        self, project_id: str, user_id: str | None = None
+    ) -> Sequence[tuple[Consumer, Booking]]:
+        """Every allocation of a project (and user)."""
+
+    def bookings(
+        self,
+        *,
+        provider: str | None = None,
+        consumer: str | None = None,
+        decision: str | None = None,
+        page: Page = Page(),
+    ) -> Sequence[tuple[Consumer, Booking]]:
+        """Live bookings of every state, for operators."""
+
+    def ensemble(self, id: str) -> Ensemble:
+        """NotFound if there is none."""
+
+    def ensembles(
+        self, *, project_id: str | None, name: str | None = None, page: Page = Page()
+    ) -> Sequence[Ensemble]:
+        """Ensembles by creation; `project_id` None means every project."""
+
+    def decision(self, id: str) -> Decision:
+        """NotFound if there is none."""
+
+    def decisions(
+        self, *, project_id: str | None, ensemble_id: str | None = None, page: Page = Page()
+    ) -> Sequence[Decision]:
+        """Decisions, newest first."""
+
+    def claim(self, id: str) -> Claim:
+        """NotFound if there is none."""
+
+    def claims(self, *, decision_id: str) -> Sequence[Claim]:
+        """The claims of a decision, oldest first."""
+
+    def explanation(self, id: str) -> tuple[Explanation, str, str]:
+        """An explanation, its project and the replayable instance. NotFound."""
+
+    def flavor(self, name: str) -> Flavor:
+        """By id or name. NotFound."""
+
+    def flavors(self) -> Sequence[Flavor]:
+        """Every flavor, by name."""
+
+    def due(self, limit: int) -> Sequence[Decision | Claim]:
+        """Held decisions and building claims whose time has come at `now()`."""
+
+
+class Solver(Protocol):
+    """Answers a joint problem. Pure: the same problem, seed and strategy give the same answer."""
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        """The best placement found within the limit, or a verdict that there is none."""
+
+
+class Ids(Protocol):
+    """Makes identifiers, so that tests and simulations can repeat them."""
+
+    def uuid(self) -> str:
+        """A new random UUID, dashed, lower case."""
+
+    def salt(self) -> str:
+        """A new random secret of at least 128 bits, printable."""
