@@ -151,7 +151,7 @@ class ReplaceAllocations:
 
     consumer: Consumer
     allocations: Mapping[str, Amounts]
-    generation: int | None | AnyGeneration
+    generation: int | AnyGeneration | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +181,10 @@ class DropBookings:
 
 @dataclass(frozen=True, slots=True)
 class SwapHold:
-    """A hold becomes a server's allocation: the member's bookings are re-written, with the
-    same providers and amounts, state allocated and no lapse, under `server`, in this commit.
+    """A hold becomes a server's allocation.
+
+    The member's bookings are re-written under `server` in this commit, with the same
+    providers and amounts, state allocated, and no lapse.
 
     NotFound when the hold has lapsed or never was; ConsumerConflict when `server` exists
     with allocations already.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, NotFound
 
@@ -24,7 +24,8 @@ MAX_MEMBERS: Final = 5_000
 """Members of one ensemble; an absurd count is a mistake, not a request."""
 
 
-class MemberName(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class MemberName:
     """`db[1]`: the second member of role `db`."""
 
     role: str

@@ -2,7 +2,7 @@
 
     MoorageError
     ├── InvalidDescription            what the caller wrote cannot be understood
-    │   ├── UnknownName               it names a thing that does not exist (class, trait, flavor, ...)
+    │   ├── UnknownName               it names a thing that does not exist
     │   ├── UnknownPolicy             no such policy type
     │   └── Contradiction             policies that no placement can meet together
     ├── NotFound                      the addressed thing is not there (or not the caller's)
@@ -18,7 +18,7 @@
     │   ├── CapacityExceeded          does not fit over the booking's period
     │   ├── ConstraintViolated        breaks min_unit, max_unit or step_size
     │   ├── Infeasible                no placement meets the request (carries the explanation)
-    │   ├── DescriptionMismatch       the second description differs from the first (carries the diff)
+    │   ├── DescriptionMismatch       the second description differs from the first
     │   ├── HoldExpired               the decision's hold has lapsed
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)

@@ -24,13 +24,14 @@ Amounts: TypeAlias = "Mapping[ResourceClass, int]"
 
 NAME: Final = re.compile(r"[A-Z0-9_]{1,255}", re.ASCII)
 CUSTOM_NAME: Final = re.compile(r"CUSTOM_[A-Z0-9_]+", re.ASCII)
+MAX_NAME: Final = 255
 MAX_AMOUNT: Final = 2**31 - 1
 """The largest amount, total or unit, as on Placement's wire."""
 
 
 def is_custom_name(name: str) -> bool:
     """Whether `name` may be created as a custom resource class or trait."""
-    return len(name) <= 255 and CUSTOM_NAME.fullmatch(name) is not None
+    return len(name) <= MAX_NAME and CUSTOM_NAME.fullmatch(name) is not None
 
 
 def amounts(items: Mapping[str, int], *, path: str = "resources") -> Amounts:

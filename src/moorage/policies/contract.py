@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Ground, Placement
-    from moorage.policies.primitives import Primitive
     from moorage.domain.topology import Topology
+    from moorage.policies.primitives import Primitive
 
 Edge = tuple["MemberName", ...]
 """One hyperedge: the members one instance of the policy speaks about."""

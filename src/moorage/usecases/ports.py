@@ -90,7 +90,7 @@ class Store(Protocol):
     ) -> Sequence[tuple[Consumer, Booking]]:
         """Live bookings of every state, for operators."""
 
-    def ensemble(self, id: str) -> Ensemble:
+    def ensemble(self, ensemble_id: str) -> Ensemble:
         """NotFound if there is none."""
 
     def ensembles(
@@ -98,7 +98,7 @@ class Store(Protocol):
     ) -> Sequence[Ensemble]:
         """Ensembles by creation; `project_id` None means every project."""
 
-    def decision(self, id: str) -> Decision:
+    def decision(self, decision_id: str) -> Decision:
         """NotFound if there is none."""
 
     def decisions(
@@ -106,13 +106,13 @@ class Store(Protocol):
     ) -> Sequence[Decision]:
         """Decisions, newest first."""
 
-    def claim(self, id: str) -> Claim:
+    def claim(self, claim_id: str) -> Claim:
         """NotFound if there is none."""
 
     def claims(self, *, decision_id: str) -> Sequence[Claim]:
         """The claims of a decision, oldest first."""
 
-    def explanation(self, id: str) -> tuple[Explanation, str, str]:
+    def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
         """An explanation, its project and the replayable instance. NotFound."""
 
     def flavor(self, name: str) -> Flavor:
