@@ -1,0 +1,97 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.period import (
+    DAY,
+    FOREVER,
+    HOUR,
+    MINUTE,
+    SECOND,
+    Period,
+    format_duration,
+    format_instant,
+    from_datetime,
+    parse_duration,
+    parse_instant,
+    to_datetime,
+)
+
+instants = st.integers(min_value=0, max_value=253_402_300_799 * SECOND)
+starts = st.integers(min_value=0, max_value=1_000)
+
+
+@st.composite
+def periods(draw: st.DrawFn) -> Period:
+    start = draw(starts)
+    return Period(start, draw(st.integers(min_value=start + 1, max_value=1_001) | st.just(FOREVER)))
+
+
+@given(periods(), periods())
+def test_two_periods_overlap_exactly_if_they_share_an_instant(a: Period, b: Period) -> None:
+    shared = any(a.covers(i) and b.covers(i) for i in range(1_002))
+    assert a.overlaps(b) is shared
+    assert b.overlaps(a) is shared
+
+
+def test_periods_that_touch_do_not_overlap() -> None:
+    assert not Period(0, 10).overlaps(Period(10, 20))
+    assert not Period(0, 10).covers(10)
+
+
+@pytest.mark.parametrize(("start", "end"), [(5, 5), (6, 5), (FOREVER, FOREVER)])
+def test_a_period_without_an_instant_is_refused(start: int, end: int) -> None:
+    with pytest.raises(InvalidDescription):
+        Period(start, end)
+
+
+@given(instants)
+def test_an_instant_survives_its_text(instant: int) -> None:
+    assert parse_instant(format_instant(instant)) == instant
+    assert from_datetime(to_datetime(instant)) == instant
+
+
+def test_offsets_are_honoured() -> None:
+    at = from_datetime(datetime(2026, 11, 21, 9, tzinfo=UTC))
+    assert parse_instant("2026-11-21T09:00:00Z") == at
+    assert parse_instant("2026-11-21T10:00:00+01:00") == at
+    assert format_instant(at) == "2026-11-21T09:00:00Z"
+    assert format_instant(FOREVER) == "forever"
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-11-21T09:00:00", "soon", "", "forever", "2026-13-01T00:00Z"]
+)
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(InvalidDescription):
+        parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("PT10M", 10 * MINUTE),
+        ("10m", 10 * MINUTE),
+        ("P4DT10H", 4 * DAY + 10 * HOUR),
+        ("4d10h", 4 * DAY + 10 * HOUR),
+        ("P1W", 7 * DAY),
+        ("90s", 90 * SECOND),
+        ("PT0S", 0),
+    ],
+)
+def test_durations_are_read_in_both_forms(text: str, length: int) -> None:
+    assert parse_duration(text) == length
+
+
+@pytest.mark.parametrize("text", ["", "P", "PT", "10", "m", "P1Y", "1.5h", "-5m", "10m5h", "٣m"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(InvalidDescription):
+        parse_duration(text)
+
+
+@given(st.integers(min_value=0, max_value=10**9))
+def test_a_duration_survives_its_text(seconds: int) -> None:
+    assert parse_duration(format_duration(seconds * SECOND)) == seconds * SECOND
