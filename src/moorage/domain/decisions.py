@@ -159,6 +159,9 @@ class Decision:
     """The ledger's revision the decision was made at."""
     renewals: int = 0
     max_additional: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Role -> how many more of it fit, everything placed staying put; only for roles asked."""
+    digest: str = ""
+    """Fingerprint of the request that made it: the same request again gets the same answer."""
     created_at: Instant = 0
     updated_at: Instant = 0
     generation: int = 0
@@ -178,5 +181,7 @@ class Claim:
     server_id: str | None = None
     description: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """The second description, as it was compared with the first."""
+    digest: str = ""
+    """Fingerprint of the request that made it, as `Decision.digest`."""
     created_at: Instant = 0
     updated_at: Instant = 0

@@ -154,6 +154,8 @@ class Ensemble:
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     salt: str = ""
     """Makes the opaque labels of domains; never leaves the service."""
+    digest: str = ""
+    """Fingerprint of the request that created it: the same request again gets the same answer."""
     generation: int = 0
     created_at: Instant = 0
     updated_at: Instant = 0
