@@ -1,0 +1,182 @@
+"""Which providers could serve a request: one mask per rule, each with a stable reason.
+
+A filter says yes or no about every provider row at once. Candidate search needs the masks;
+explanations need how many rows each rule rejected. Reason ids are those of `domain.explain`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.requests import RequestGroup
+    from moorage.domain.resources import Amounts, ResourceClass, Trait
+    from moorage.engine.snapshot import ClassColumns, Snapshot
+
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One rule over the fleet: `passes` is a mask over provider rows."""
+
+    reason: str
+    passes: Bools
+
+
+def narrow(start: Bools, filters: Iterable[Filter]) -> tuple[Bools, Mapping[str, int]]:
+    """Apply every filter to `start`; also count, per reason, the rows of `start` it rejects.
+
+    A row that breaks several rules counts once for each of them. Reasons that reject nothing
+    are left out.
+    """
+    mask = start.copy()
+    rejected: dict[str, int] = {}
+    for rule in filters:
+        fails = int(np.count_nonzero(start & ~rule.passes))
+        if fails:
+            rejected[rule.reason] = rejected.get(rule.reason, 0) + fails
+        mask &= rule.passes
+    return mask, rejected
+
+
+# --- traits ---------------------------------------------------------------------------------
+
+
+def has_trait(snapshot: Snapshot, trait: Trait) -> Bools:
+    """Rows of providers that carry the trait themselves."""
+    mask = snapshot.traits.get(trait)
+    return np.zeros(len(snapshot.uuids), dtype=np.bool_) if mask is None else mask
+
+
+def has_any_trait(snapshot: Snapshot, traits: Iterable[Trait]) -> Bools:
+    """Rows of providers that carry at least one of the traits."""
+    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for trait in traits:
+        mask = mask | has_trait(snapshot, trait)
+    return mask
+
+
+def required_traits(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """Every required set of the group, met by the provider itself."""
+    for any_of in group.required:
+        yield Filter(f"trait:{'|'.join(sorted(any_of))}", has_any_trait(snapshot, any_of))
+
+
+def forbidden_traits(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """No forbidden trait on the provider itself."""
+    for trait in sorted(group.forbidden):
+        yield Filter(f"forbidden:{trait}", ~has_trait(snapshot, trait))
+
+
+# --- aggregates and trees -----------------------------------------------------------------
+
+
+def in_any_aggregate(snapshot: Snapshot, aggregates: Iterable[str]) -> Bools:
+    """Rows of providers that are themselves a member of at least one of the aggregates."""
+    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for aggregate in aggregates:
+        rows = snapshot.aggregates.get(aggregate)
+        if rows is not None:
+            mask[rows] = True
+    return mask
+
+
+def own_aggregates(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """The group's aggregate rules, judged by the provider's own membership."""
+    for any_of in group.member_of:
+        yield Filter("aggregate", in_any_aggregate(snapshot, any_of))
+    if group.not_member_of:
+        yield Filter("aggregate", ~in_any_aggregate(snapshot, group.not_member_of))
+
+
+def own_or_root_aggregates(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """The group's aggregate rules, where membership of the root counts for its whole tree.
+
+    Placement's rule for the unsuffixed group: the provider or its root is a member of the
+    required aggregate; neither is one of a forbidden aggregate.
+    """
+    for any_of in group.member_of:
+        own = in_any_aggregate(snapshot, any_of)
+        yield Filter("aggregate", own | own[snapshot.root])
+    if group.not_member_of:
+        own = in_any_aggregate(snapshot, group.not_member_of)
+        yield Filter("aggregate", ~(own | own[snapshot.root]))
+
+
+def in_tree(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """Only providers of the named provider's tree, when the group names one."""
+    if group.in_tree is None:
+        return
+    row = snapshot.row_of.get(group.in_tree)
+    if row is None:
+        yield Filter("in_tree", np.zeros(len(snapshot.uuids), dtype=np.bool_))
+    else:
+        yield Filter("in_tree", snapshot.root == snapshot.root[row])
+
+
+# --- resources ----------------------------------------------------------------------------
+
+
+def spread_over_rows(snapshot: Snapshot, columns: ClassColumns | None, fits: Bools | None) -> Bools:
+    """Turn a mask over a class's columns into one over provider rows."""
+    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    if columns is not None and fits is not None:
+        mask[columns.rows[fits]] = True
+    return mask
+
+
+def unit_rules(snapshot: Snapshot, resource_class: ResourceClass, amount: int) -> Filter:
+    """The provider has the class, and one booking of `amount` obeys min, max and step."""
+    columns = snapshot.classes.get(resource_class)
+    fits = None
+    if columns is not None:
+        fits = (
+            (columns.min_unit <= amount)
+            & (columns.max_unit >= amount)
+            & (amount % columns.step_size == 0)
+        )
+    return Filter(f"unit:{resource_class}", spread_over_rows(snapshot, columns, fits))
+
+
+def room(snapshot: Snapshot, resource_class: ResourceClass, amount: int) -> Filter:
+    """`amount` more fits at every instant from now on: holds and future bookings count."""
+    columns = snapshot.classes.get(resource_class)
+    fits = None if columns is None else columns.peak + amount <= columns.capacity
+    return Filter(f"capacity:{resource_class}", spread_over_rows(snapshot, columns, fits))
+
+
+def resources(snapshot: Snapshot, amounts: Amounts) -> Iterator[Filter]:
+    """Every class of `amounts` from the provider itself: unit rules first, then room."""
+    for resource_class, amount in amounts.items():
+        yield unit_rules(snapshot, resource_class, amount)
+        yield room(snapshot, resource_class, amount)
+
+
+# --- whole groups -------------------------------------------------------------------------
+
+
+def same_provider(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """All rules of a group that one provider must meet alone (Placement's suffixed group)."""
+    yield from required_traits(snapshot, group)
+    yield from forbidden_traits(snapshot, group)
+    yield from own_aggregates(snapshot, group)
+    yield from in_tree(snapshot, group)
+    yield from resources(snapshot, group.resources)
+
+
+def any_provider(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """The rules each provider serving the unsuffixed group must meet, whatever it gives.
+
+    Required traits are missing on purpose: they are met by the providers of a candidate together.
+    """
+    yield from forbidden_traits(snapshot, group)
+    yield from own_or_root_aggregates(snapshot, group)
+    yield from in_tree(snapshot, group)
