@@ -1,0 +1,160 @@
+"""A fleet as values: what a fleet file says, before anything is spelled out.
+
+A fleet names classes of hosts by pattern and count, the trees they stand in, flavors, and
+the load that is already there. `domain.fleet_expansion` spells it out into providers, a
+topology and foreign allocations, always the same for the same fleet: identifiers follow from
+names, and every draw from a seed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.topology import DEFAULT_TREE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.providers import Inventory
+    from moorage.domain.resources import Amounts, Trait
+
+MAX_HOSTS: Final = 200_000
+"""Hosts or domains of one fleet; an absurd count is a mistake, not a fleet."""
+
+_NUMBER = re.compile(r"\{n(?::0(?P<width>[1-9]))?\}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """One name, or `count` names from a pattern: `h{n}` counts from `first`, `h{n:03}` pads."""
+
+    pattern: str
+    count: int | None = None
+    first: int = 1
+    line: int | None = None
+
+    def expand(self) -> tuple[str, ...]:
+        """The names in order.
+
+        Raises:
+            InvalidDescription: a count without `{n}` or the other way round, an absurd count,
+                or a name that no provider or domain may have.
+        """
+        numbered = len(_NUMBER.findall(self.pattern))
+        if numbered != (0 if self.count is None else 1):
+            raise self._invalid("a name with a count needs {n} exactly once, and only then")
+        if self.count is not None and not 1 <= self.count <= MAX_HOSTS:
+            raise self._invalid(f"count must be between 1 and {MAX_HOSTS}, not {self.count}")
+        numbers = range(self.first, self.first + (self.count or 1))
+        names = tuple(_numbered(self.pattern, n) for n in numbers)
+        # The last is the longest, and otherwise they differ in digits only.
+        if _NAME.fullmatch(names[-1]) is None:
+            raise self._invalid("a name is 1 to 128 of letters, digits and _ . : / -")
+        return names
+
+    def _invalid(self, message: str) -> InvalidDescription:
+        return InvalidDescription(f"{self.pattern!r}: {message}", path="name", line=self.line)
+
+
+class Order(StrEnum):
+    """How things are dealt out over domains: equal runs, or one to each in turn."""
+
+    BLOCK = "block"
+    TURN = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Deals things out over domains, in the order both are written."""
+
+    domains: tuple[Names, ...]
+    order: Order = Order.BLOCK
+
+    def over(self, count: int) -> tuple[str, ...]:
+        """The domain of each of `count` things. Runs differ by at most one in length."""
+        names = tuple(name for some in self.domains for name in some.expand())
+        if self.order is Order.TURN:
+            return tuple(names[i % len(names)] for i in range(count))
+        return tuple(names[i * len(names) // count] for i in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class DomainClass:
+    """Domains of one level, by pattern, dealt out under their parents."""
+
+    names: Names
+    level: str
+    tree: str = DEFAULT_TREE
+    parents: Spread | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostClass:
+    """Equal hosts: root providers with the same inventories, traits and aggregates.
+
+    `aggregates` are names (or UUIDs); `places` says, per tree, where the hosts stand.
+    """
+
+    name: str
+    names: Names
+    inventories: tuple[Inventory, ...]
+    traits: frozenset[Trait] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    places: Mapping[str, Spread] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLoad:
+    """One foreign consumer of `amounts` on each of the named hosts."""
+
+    name: str
+    hosts: tuple[Names, ...]
+    amounts: Amounts
+    project: str = "neighbour"
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLoad:
+    """Foreign servers drawn from flavors until each host is about as full as it should be.
+
+    A host's target is `mean` plus one deviation per entry of `uneven`: a level of the default
+    tree (or `host`) and the largest deviation, drawn once per domain of that level, so that
+    whole racks are warmer than others. Fill is measured in `resource_class`.
+    """
+
+    name: str
+    seed: int
+    mean: float
+    flavors: Mapping[str, int]
+    """Flavor name -> relative frequency."""
+    uneven: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    resource_class: str = "VCPU"
+    classes: frozenset[str] = frozenset()
+    """Names of host classes; empty means every host."""
+    projects: int = 20
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Host classes, trees, flavors and load, in the order the file has them."""
+
+    name: str
+    hosts: tuple[HostClass, ...]
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Tree -> its levels from the top down, without `host`."""
+    domains: tuple[DomainClass, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+    load: tuple[PlacedLoad | DrawnLoad, ...] = ()
+
+
+def _numbered(pattern: str, n: int) -> str:
+    return _NUMBER.sub(lambda at: str(n).zfill(int(at["width"] or 1)), pattern)
