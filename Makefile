@@ -4,8 +4,9 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+LOCKED := $(VENV)/.locked
 STAMP  := $(VENV)/.installed
-LOCKS  := requirements/base.txt requirements/server.txt requirements/all.txt requirements/uv.txt
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all:
 
 # The locks name versions and hashes and no index: pip's and uv's own configuration says where from.
 # A site that has told only pip about its mirror is served too.
@@ -27,14 +28,18 @@ help:  ## this list
 
 install: $(STAMP)  ## make .venv from the lock, with every extra and the tools
 
-$(STAMP): pyproject.toml requirements/all.txt requirements/uv.txt
+# Two stamps: touching pyproject.toml renews the editable install, and only a new lock the packages.
+$(LOCKED): requirements/all.txt requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Moorage needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements/uv.txt
+	$(PIP) --require-hashes -r requirements/uv.txt
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --only-binary :all: --require-hashes requirements/all.txt || \
-	  $(BIN)/python -m pip install --disable-pip-version-check --only-binary :all: --require-hashes -r requirements/all.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
+	  $(PIP) --require-hashes -r requirements/all.txt
+	@touch $@
+
+$(STAMP): $(LOCKED) pyproject.toml
+	$(PIP) --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: install  ## the main job, really run: place an application jointly, hold, claim, confirm
@@ -64,13 +69,13 @@ format: install  ## let ruff write the layout and the safe repairs
 	$(BIN)/ruff format .
 
 docs: install  ## build the documentation, warnings are errors
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs-serve: install  ## the documentation at http://127.0.0.1:8001, rebuilt as you write
 	$(BIN)/mkdocs serve --dev-addr 127.0.0.1:8001
 
 lock:  ## resolve the dependencies anew and write the hashed locks
-	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --only-binary :all: --require-hashes -r requirements/uv.txt; }
+	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(PIP) --require-hashes -r requirements/uv.txt; }
 	$(COMPILE) --output-file requirements/base.txt pyproject.toml
 	$(COMPILE) --output-file requirements/server.txt --extra server --extra solver --extra keystone --extra postgres pyproject.toml
 	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev pyproject.toml

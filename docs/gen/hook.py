@@ -1,0 +1,43 @@
+"""Writes the generated reference pages while the site is built, and shows transcripts plainly.
+
+Each page is made by one function of `docs/gen/pages.py` from what the program itself says of its
+policies, commands and API. Nothing is written into the source tree.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+_TRANSCRIPT = re.compile(r"^(\s*`{3,}console) exec$", re.MULTILINE)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add one file per generated page."""
+    here = str(Path(__file__).parent)
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    import pages
+
+    for address, make in pages.PAGES.items():
+        files.append(File.generated(config, address, content=make()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Drop the word `exec` from fences: it speaks to the tests, not to the reader."""
+    del page, config, files
+    # Within a longer fence the word is being explained, and stays.
+    parts = re.split(r"(^````.*?^````$)", markdown, flags=re.MULTILINE | re.DOTALL)
+    return "".join(
+        part if part.startswith("````") else _TRANSCRIPT.sub(r"\1", part) for part in parts
+    )
