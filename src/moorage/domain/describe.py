@@ -1,0 +1,333 @@
+"""Descriptions: an ensemble as its author wrote it, read from plain mappings.
+
+YAML files, JSON bodies and Heat metadata arrive as dictionaries; here they become checked
+values. Nothing is looked up: a flavor is still a name, a policy's parameters are still as
+written (`policies` checks them). Unknown fields are errors that name their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from moorage.domain.ensembles import (
+    ALL_PHASES,
+    MAX_MEMBERS,
+    ROLE_NAME,
+    Phase,
+    PolicyStatement,
+    Selector,
+)
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.resources import Amounts, amounts
+
+KINDS: Final = ("server",)
+"""Kinds of members that can be placed so far."""
+
+NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
+    {
+        "affinity": ("affinity", None),
+        "anti-affinity": ("anti-affinity", None),
+        "soft-affinity": ("affinity", 1),
+        "soft-anti-affinity": ("anti-affinity", 1),
+    }
+)
+"""Nova's four names -> (type, weight); each stands for a policy on `*` at host level."""
+
+MAX_NAME: Final = 255
+MAX_WEIGHT: Final = 1_000_000
+MAX_METADATA: Final = 128
+_STATEMENT_FIELDS: Final = frozenset({"name", "type", "members", "zip", "strength", "phase"})
+
+
+@dataclass(frozen=True, slots=True)
+class RoleDescription:
+    """A role as described: a flavor's name or explicit resources, and `count` members."""
+
+    name: str
+    count: int = 1
+    kind: str = "server"
+    flavor: str | None = None
+    resources: Amounts | None = None
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+    member_of: tuple[frozenset[str], ...] = ()
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleDescription:
+    """An ensemble as described."""
+
+    name: str
+    roles: tuple[RoleDescription, ...] = ()
+    policies: tuple[PolicyStatement, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def read_ensemble(source: object) -> EnsembleDescription:
+    """Read `{"name", "members", "policies", "metadata"}`.
+
+    Raises:
+        InvalidDescription: a missing, unknown or ill-typed field; `path` names it.
+    """
+    fields = _mapping(source, "ensemble")
+    _only(fields, {"name", "members", "policies", "metadata"}, "")
+    members = _list(fields.get("members", ()), "members")
+    roles = tuple(read_role(one, f"members[{i}]") for i, one in enumerate(members))
+    _unique((role.name for role in roles), "members")
+    if sum(role.count for role in roles) > MAX_MEMBERS:
+        raise InvalidDescription(f"more than {MAX_MEMBERS} members", path="members")
+    policies = _list(fields.get("policies", ()), "policies")
+    statements = tuple(read_statement(one, f"policies[{i}]") for i, one in enumerate(policies))
+    _unique((statement.name for statement in statements), "policies")
+    return EnsembleDescription(
+        name=_name(fields.get("name"), "name"),
+        roles=roles,
+        policies=statements,
+        metadata=read_metadata(fields.get("metadata", {})),
+    )
+
+
+def read_metadata(source: object) -> Mapping[str, str]:
+    """Read free metadata: a flat mapping of strings.
+
+    Raises:
+        InvalidDescription: another form, or more than `MAX_METADATA` entries.
+    """
+    entries = _mapping(source, "metadata")
+    if len(entries) > MAX_METADATA:
+        raise InvalidDescription(f"more than {MAX_METADATA} metadata entries", path="metadata")
+    return MappingProxyType(
+        {
+            _name(key, "metadata"): _text(value, f"metadata.{key}", most=1024)
+            for key, value in sorted(entries.items())
+        }
+    )
+
+
+def read_role(source: object, path: str) -> RoleDescription:
+    """Read one entry of `members`; traits and aggregates may nest a list for "any of".
+
+    Raises:
+        InvalidDescription: a missing, unknown or ill-typed field, or neither size nor flavor.
+    """
+    fields = _mapping(source, path)
+    _only(
+        fields,
+        {"name", "kind", "count", "flavor", "resources", "required", "forbidden"}
+        | {"member_of", "tags"},
+        path,
+    )
+    name = _text(fields.get("name"), f"{path}.name")
+    if ROLE_NAME.fullmatch(name) is None:
+        raise InvalidDescription(f"not a role name: {name!r}", path=f"{path}.name")
+    kind = _text(fields.get("kind", "server"), f"{path}.kind")
+    if kind not in KINDS:
+        raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
+    flavor = fields.get("flavor")
+    resources = fields.get("resources")
+    if (flavor is None) == (resources is None):
+        raise InvalidDescription(
+            f"role {name} needs a flavor or resources, and not both", path=f"{path}.flavor"
+        )
+    return RoleDescription(
+        name=name,
+        count=_count(fields.get("count", 1), f"{path}.count"),
+        kind=kind,
+        flavor=None if flavor is None else _name(flavor, f"{path}.flavor"),
+        resources=None if resources is None else _amounts(resources, f"{path}.resources"),
+        required=_groups(fields.get("required", ()), f"{path}.required"),
+        forbidden=_names(fields.get("forbidden", ()), f"{path}.forbidden"),
+        member_of=_groups(fields.get("member_of", ()), f"{path}.member_of"),
+        tags=_names(fields.get("tags", ()), f"{path}.tags"),
+    )
+
+
+def read_statement(source: object, path: str) -> PolicyStatement:
+    """Read one entry of `policies`: a mapping, or one of Nova's four names.
+
+    `members` lists selectors that make one hyperedge, `zip` selectors whose i-th members make
+    one each. Every field that is not the statement's own is a parameter of its type.
+
+    Raises:
+        InvalidDescription: a missing or ill-typed field.
+    """
+    if isinstance(source, str):
+        return _shorthand(source, path)
+    fields = _mapping(source, path)
+    kind = _text(fields.get("type"), f"{path}.type")
+    zipped = "zip" in fields
+    if zipped == ("members" in fields):
+        raise InvalidDescription("a policy needs members or zip, and not both", path=path)
+    where = f"{path}.{'zip' if zipped else 'members'}"
+    selectors = _list(fields["zip"] if zipped else fields["members"], where)
+    if not selectors:
+        raise InvalidDescription("a policy needs at least one selector", path=where)
+    return PolicyStatement(
+        name=_name(fields.get("name", kind), f"{path}.name"),
+        type=kind,
+        members=tuple(read_selector(one, f"{where}[{i}]") for i, one in enumerate(selectors)),
+        zip=zipped,
+        weight=read_strength(fields.get("strength", "required"), f"{path}.strength"),
+        phases=_phases(fields.get("phase"), f"{path}.phase"),
+        parameters=MappingProxyType(
+            {name: fields[name] for name in sorted(fields) if name not in _STATEMENT_FIELDS}
+        ),
+    )
+
+
+def read_selector(source: object, path: str) -> Selector:
+    """Read `role`, `role[i]`, `*`, `tag:x` or `{"tag": x}`.
+
+    Raises:
+        InvalidDescription: another form.
+    """
+    if isinstance(source, Mapping):
+        _only(source, {"tag"}, path)
+        return Selector(tag=_name(source.get("tag"), f"{path}.tag"))
+    text = _text(source, path)
+    try:
+        selector = Selector.parse(text)
+    except InvalidDescription as error:
+        raise InvalidDescription(error.message, path=path) from error
+    if selector.role is not None and ROLE_NAME.fullmatch(selector.role) is None:
+        raise InvalidDescription(f"not a selector: {text!r}", path=path)
+    return selector
+
+
+def read_strength(source: object, path: str) -> int | None:
+    """Read `required`, `preferred` (weight 1) or `{"preferred": weight}`; None is required.
+
+    Raises:
+        InvalidDescription: another form, or a weight outside `1..MAX_WEIGHT`.
+    """
+    if source == "required":
+        return None
+    if source == "preferred":
+        return 1
+    if isinstance(source, Mapping) and set(source) == {"preferred"}:
+        weight = source["preferred"]
+        if isinstance(weight, int) and not isinstance(weight, bool) and 1 <= weight <= MAX_WEIGHT:
+            return weight
+    raise InvalidDescription(
+        f"strength is required, preferred or {{preferred: 1..{MAX_WEIGHT}}}, not {source!r}",
+        path=path,
+    )
+
+
+def _shorthand(text: str, path: str) -> PolicyStatement:
+    if text not in NOVA_SHORTHAND:
+        known = ", ".join(NOVA_SHORTHAND)
+        raise InvalidDescription(f"not a policy nor one of {known}: {text!r}", path=path)
+    kind, weight = NOVA_SHORTHAND[text]
+    return PolicyStatement(
+        name=text,
+        type=kind,
+        members=(Selector(everyone=True),),
+        weight=weight,
+        parameters=MappingProxyType({"level": "host"}),
+    )
+
+
+def _phases(source: object, path: str) -> frozenset[Phase]:
+    if source is None:
+        return ALL_PHASES
+    names = _names([source] if isinstance(source, str) else source, path)
+    try:
+        phases = frozenset(Phase(name) for name in names)
+    except ValueError as error:
+        known = ", ".join(Phase)
+        raise InvalidDescription(f"phases are {known}: {error}", path=path) from error
+    if not phases:
+        raise InvalidDescription("a policy needs at least one phase", path=path)
+    return phases
+
+
+def _mapping(source: object, path: str) -> Mapping[str, object]:
+    if not isinstance(source, Mapping):
+        raise InvalidDescription(f"{path} must be a mapping, not {_kind(source)}", path=path)
+    for key in source:
+        if not isinstance(key, str):
+            raise InvalidDescription(f"{path} has a key that is no string: {key!r}", path=path)
+    return source
+
+
+def _list(source: object, path: str) -> Sequence[object]:
+    if isinstance(source, str) or not isinstance(source, Sequence):
+        raise InvalidDescription(f"{path} must be a list, not {_kind(source)}", path=path)
+    return source
+
+
+def _text(source: object, path: str, *, most: int = MAX_NAME) -> str:
+    if not isinstance(source, str):
+        found = "nothing" if source is None else _kind(source)
+        raise InvalidDescription(f"{path} must be a string, not {found}", path=path)
+    if len(source) > most:
+        raise InvalidDescription(f"{path} is longer than {most} characters", path=path)
+    return source
+
+
+def _name(source: object, path: str) -> str:
+    text = _text(source, path)
+    if not text.strip() or not text.isprintable():
+        raise InvalidDescription(f"{path} must be printable and not blank", path=path)
+    return text
+
+
+def _names(source: object, path: str) -> frozenset[str]:
+    return frozenset(_name(one, f"{path}[{i}]") for i, one in enumerate(_list(source, path)))
+
+
+def _groups(source: object, path: str) -> tuple[frozenset[str], ...]:
+    groups = []
+    for i, one in enumerate(_list(source, path)):
+        where = f"{path}[{i}]"
+        group = _names([one] if isinstance(one, str) else one, where)
+        if not group:
+            raise InvalidDescription("an empty list of alternatives", path=where)
+        groups.append(group)
+    return tuple(groups)
+
+
+def _count(source: object, path: str) -> int:
+    if not isinstance(source, int) or isinstance(source, bool) or not 0 <= source <= MAX_MEMBERS:
+        raise InvalidDescription(
+            f"{path} must be between 0 and {MAX_MEMBERS}, not {source!r}", path=path
+        )
+    return source
+
+
+def _amounts(source: object, path: str) -> Amounts:
+    fields = _mapping(source, path)
+    if not fields:
+        raise InvalidDescription("a member needs at least one resource", path=path)
+    whole: dict[str, int] = {}
+    for name, amount in fields.items():
+        if not isinstance(amount, int):
+            raise InvalidDescription(f"{name} must be a whole number", path=f"{path}.{name}")
+        whole[name] = amount
+    return amounts(whole, path=path)
+
+
+def _only(fields: Mapping[str, object], known: set[str], path: str) -> None:
+    for name in fields:
+        if name not in known:
+            raise InvalidDescription(
+                f"unknown field {name}; known are {', '.join(sorted(known))}",
+                path=f"{path}.{name}" if path else name,
+            )
+
+
+def _unique(names: Iterable[str], path: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidDescription(f"{name} is described twice", path=path)
+        seen.add(name)
+
+
+def _kind(source: object) -> str:
+    return type(source).__name__
