@@ -7,61 +7,41 @@ that did not change with the old one (`with_states`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import numpy as np
 
-    import numpy as np
+from moorage.domain.errors import NotFound
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.topology import EMPTY
+from moorage.engine.columns import ClassColumns, ProviderState, loads
+from moorage.engine.domains import numbered
+from moorage.engine.draft import Draft
+from moorage.engine.forest import Forest
+from moorage.engine.timeline import Spans, peaks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from numpy.typing import NDArray
 
     from moorage.domain.bookings import Booking
     from moorage.domain.period import Instant
     from moorage.domain.placement import Occupant
-    from moorage.domain.providers import ResourceProvider
-    from moorage.domain.topology import Topology
+    from moorage.domain.providers import Inventory
+    from moorage.domain.topology import Level, Topology
+    from moorage.engine.domains import Domains
 
     Ints: TypeAlias = NDArray[np.int64]
     Rows: TypeAlias = NDArray[np.int32]
     Bools: TypeAlias = NDArray[np.bool_]
 
-
-@dataclass(frozen=True, slots=True)
-class ProviderState:
-    """All a snapshot must know of one provider: what the store's feed hands over."""
-
-    provider: ResourceProvider
-    bookings: tuple[Booking, ...] = ()
-    """Every stored booking on it, lapsed ones included or not: the snapshot judges."""
-    occupants: tuple[Occupant, ...] = ()
-    """One per consumer among the bookings."""
+__all__ = ["ClassColumns", "ProviderState", "Snapshot"]
 
 
-@dataclass(frozen=True)
-class ClassColumns:
-    """One resource class over the n providers that have it, by provider row."""
-
-    rows: Rows
-    """[n] provider rows, ascending."""
-    position: Rows
-    """[P] index into these columns per provider row, or -1."""
-    total: Ints
-    reserved: Ints
-    min_unit: Ints
-    max_unit: Ints
-    step_size: Ints
-    allocation_ratio: NDArray[np.float64]
-    capacity: Ints
-    """[n] `int((total - reserved) * allocation_ratio)`."""
-    used: Ints
-    """[n] sum of allocations: what Placement's wire shows."""
-    peak: Ints
-    """[n] the highest occupancy at any instant of [taken_at, FOREVER), all live bookings."""
-    updated_at: Ints
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """P providers at one revision. Rows are stable between revisions while providers live."""
 
@@ -91,3 +71,195 @@ class Snapshot:
     aggregates: Mapping[str, Rows]
     """Aggregate UUID -> rows, ascending."""
     topology: Topology
+    states: tuple[ProviderState | None, ...] = field(repr=False)
+    """[P] what the store handed over; None for rows of deleted providers."""
+    breaks: Ints = field(repr=False)
+    """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
+    cache: dict[object, object] = field(default_factory=dict, repr=False)
+    """What was derived from names, trees and topology: shared as long as these stay."""
+
+    @classmethod
+    def empty(cls, *, now: Instant = 0) -> Snapshot:
+        """A fleet without providers, at revision 0."""
+        ints, rows = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        nothing: Mapping[str, int] = MappingProxyType({})
+        return cls(
+            revision=0,
+            topology_revision=0,
+            taken_at=now,
+            valid_until=FOREVER,
+            uuids=(),
+            names=(),
+            row_of=nothing,
+            parent=rows,
+            root=rows,
+            alive=np.zeros(0, dtype=np.bool_),
+            generation=ints,
+            revisions=ints,
+            created_at=ints,
+            updated_at=ints,
+            classes=MappingProxyType({}),
+            traits=MappingProxyType({}),
+            aggregates=MappingProxyType({}),
+            topology=EMPTY,
+            states=(),
+            breaks=ints,
+        )
+
+    # --- the next snapshot ----------------------------------------------------------------
+
+    def with_states(
+        self,
+        states: Iterable[ProviderState] = (),
+        *,
+        removed: Iterable[str] = (),
+        revision: int | None = None,
+        topology: Topology | None = None,
+        topology_revision: int | None = None,
+        now: Instant | None = None,
+    ) -> Snapshot:
+        """The snapshot after these providers changed, came, or (`removed`, by UUID) went.
+
+        Every provider whose parent or root changed must be among `states`, and every parent
+        named must be known or among them. What is left out stays as it is.
+        """
+        at = self.taken_at if now is None else now
+        fields = Draft(self, states, removed, at).fields()
+        fields["taken_at"] = at
+        if revision is not None:
+            fields["revision"] = revision
+        if topology is not None:
+            fields |= {"topology": topology, "cache": {}}
+        if topology_revision is not None:
+            fields["topology_revision"] = topology_revision
+        return replace(self, **fields)  # type: ignore[arg-type]  # one dict of several types
+
+    def at(self, now: Instant) -> Snapshot:
+        """The same ledger seen at `now`: lapses, starts and ends up to then have happened."""
+        return self if now == self.taken_at else self.with_states(now=now)
+
+    # --- looking up -------------------------------------------------------------------------
+
+    def row(self, uuid: str) -> int:
+        """The row of a provider.
+
+        Raises:
+            NotFound: there is no such provider.
+        """
+        try:
+            return self.row_of[uuid]
+        except KeyError:
+            raise NotFound("resource provider", uuid) from None
+
+    def state(self, row: int) -> ProviderState:
+        """A living row as the store handed it over."""
+        state = self.states[row]
+        assert state is not None, f"row {row} is of a deleted provider"
+        return state
+
+    def traits_of(self, row: int) -> frozenset[str]:
+        """The traits of a living row."""
+        return self.state(row).provider.traits
+
+    def inventories_of(self, row: int) -> tuple[Inventory, ...]:
+        """The inventories of a living row."""
+        return self.state(row).provider.inventories
+
+    def aggregates_of(self, row: int) -> frozenset[str]:
+        """The aggregate UUIDs of a living row."""
+        return self.state(row).provider.aggregates
+
+    def bookings_of(self, row: int) -> tuple[Booking, ...]:
+        """The live bookings on a living row, of every state."""
+        return tuple(one for one in self.state(row).bookings if one.live(self.taken_at))
+
+    @property
+    def roots(self) -> Rows:
+        """Rows of living root providers (the hosts), ascending."""
+        return np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
+
+    def children(self, row: int) -> Rows:
+        """Rows of the direct children, ascending."""
+        return self._forest().families.of(row)
+
+    def tree(self, root_row: int) -> Rows:
+        """Rows of the whole tree under a root, the root's own included, ascending."""
+        return self._forest().trees.of(root_row)
+
+    def occupants(self, root_row: int) -> tuple[Occupant, ...]:
+        """Everybody with a live booking anywhere in the tree, once each."""
+        found: dict[str, Occupant] = {}
+        for row in self.tree(root_row).tolist():
+            live = {one.consumer for one in self.bookings_of(row)}
+            for occupant in self.state(row).occupants:
+                if occupant.consumer in live:
+                    found[occupant.consumer] = occupant
+        return tuple(found.values())
+
+    def domains(self, level: Level) -> Rows:
+        """[P] the number of each provider's domain at `level`, or -1; at `host` its root's row."""
+        return self._domains(level).numbers
+
+    def domain_names(self, level: Level) -> tuple[str, ...]:
+        """Domain number -> name; at the level `host` the root provider's name."""
+        return self._domains(level).names
+
+    def peak_over(
+        self, resource_class: str, period: Period, *, without: frozenset[str] = frozenset()
+    ) -> Ints:
+        """The highest occupancy of each inventory of a class at any instant of `period`.
+
+        Args:
+            resource_class: one that some provider has.
+            period: seen from this snapshot's instant: what has passed stays passed.
+            without: consumers whose bookings are left out.
+
+        Returns:
+            [n] in the order of `classes[resource_class].rows`.
+        """
+        columns = self.classes[resource_class]
+        found = columns.peak_over(period)
+        touched = {row for consumer in without for row in self._rows_of_consumer(consumer)}
+        positions = [
+            (row, int(columns.position[row]))
+            for row in sorted(touched)
+            if columns.position[row] >= 0
+        ]
+        if not positions:
+            return found
+        found = found.copy()
+        for row, position in positions:
+            rest = [one for one in self.state(row).bookings if one.consumer not in without]
+            load = loads(rest, self.taken_at)[0].get(resource_class)
+            found[position] = 0 if load is None else load.base
+            if load is not None and load.spans:
+                timed = Spans.of((0, *span) for span in load.spans)
+                found[position] += int(peaks(timed, 1, period)[0])
+        return found
+
+    # --- derived once -----------------------------------------------------------------------
+
+    def _forest(self) -> Forest:
+        found = self.cache.get("forest")
+        if not isinstance(found, Forest):
+            found = self.cache["forest"] = Forest.of(self.parent, self.root, self.alive)
+        return found
+
+    def _domains(self, level: Level) -> Domains:
+        found = self.cache.get(level)
+        if found is None:
+            found = self.cache[level] = numbered(
+                self.topology, level, names=self.names, root=self.root, alive=self.alive
+            )
+        return found  # type: ignore[return-value]  # only Domains are kept under a level
+
+    def _rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
+        index = self.__dict__.get("_consumers")
+        if index is None:
+            index = {}
+            for row, state in enumerate(self.states):
+                for occupant in state.occupants if state is not None else ():
+                    index.setdefault(occupant.consumer, []).append(row)
+            # Holds for this revision only, so not in `cache`.
+            object.__setattr__(self, "_consumers", index)
+        return tuple(index.get(consumer, ()))

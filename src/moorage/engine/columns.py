@@ -1,0 +1,235 @@
+"""One resource class over the fleet as columns, and how a few providers' rows are renewed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.period import FOREVER, Period
+from moorage.engine.timeline import NOTHING, Spans, peaks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Occupant
+    from moorage.domain.providers import Inventory, ResourceProvider
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.int32]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderState:
+    """All a snapshot must know of one provider: what the store's feed hands over."""
+
+    provider: ResourceProvider
+    bookings: tuple[Booking, ...] = ()
+    """Every stored booking on it, lapsed ones included or not: the snapshot judges."""
+    occupants: tuple[Occupant, ...] = ()
+    """One per consumer among the bookings."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassColumns:
+    """One resource class over the n providers that have it, by provider row."""
+
+    rows: Rows
+    """[n] provider rows, ascending."""
+    position: Rows
+    """[P] index into these columns per provider row, or -1."""
+    total: Ints
+    reserved: Ints
+    min_unit: Ints
+    max_unit: Ints
+    step_size: Ints
+    allocation_ratio: NDArray[np.float64]
+    capacity: Ints
+    """[n] `int((total - reserved) * allocation_ratio)`."""
+    used: Ints
+    """[n] sum of allocations: what Placement's wire shows."""
+    peak: Ints
+    """[n] the highest occupancy at any instant of [taken_at, FOREVER), all live bookings."""
+    updated_at: Ints
+    base: Ints
+    """[n] occupancy by live bookings that have begun and have no end ahead."""
+    timed: Spans
+    """All other live bookings; the owner is a provider *row*."""
+
+    def peak_over(self, period: Period) -> Ints:
+        """[n] the highest occupancy of each inventory at any instant of `period`."""
+        if not len(self.timed):
+            return self.base
+        owned = replace(self.timed, owner=self.position[self.timed.owner].astype(np.int64))
+        return self.base + peaks(owned, len(self.rows), period)
+
+
+@dataclass(slots=True)
+class Load:
+    """What a provider's bookings of one class come to; see `ClassColumns`."""
+
+    used: int = 0
+    base: int = 0
+    spans: list[tuple[Instant, Instant, int]] | None = None
+
+
+def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], Instant]:
+    """Sum one provider's bookings by class, and say when time alone changes the sums next."""
+    found: dict[str, Load] = {}
+    until = FOREVER
+    for booking in bookings:
+        if not booking.live(now):
+            continue
+        start, end = booking.period.start, booking.occupies_until(now)
+        for name, amount in booking.amounts.items():
+            load = found.get(name)
+            if load is None:
+                load = found[name] = Load()
+            if booking.state is BookingState.ALLOCATED:
+                load.used += amount
+            if start <= now and end == FOREVER:
+                load.base += amount
+            elif load.spans is None:
+                load.spans = [(start, end, amount)]
+            else:
+                load.spans.append((start, end, amount))
+        until = min(until, booking.lapses_at, start if start > now else end)
+    return found, until
+
+
+Entry: TypeAlias = "tuple[Inventory, Load]"
+_UNLOADED = Load()
+
+
+def entries(
+    state: ProviderState | None, now: Instant
+) -> tuple[dict[str, tuple[Inventory, Load]], Instant]:
+    """One provider's inventories with their loads, and when these change next."""
+    if state is None:
+        return {}, FOREVER
+    found, until = loads(state.bookings, now)
+    return {
+        inventory.resource_class: (inventory, found.get(inventory.resource_class, _UNLOADED))
+        for inventory in state.provider.inventories
+    }, until
+
+
+def _spans(changed: Iterable[tuple[int, Entry]]) -> Spans:
+    return Spans.of((row, *span) for row, (_, load) in changed if load.spans for span in load.spans)
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _fresh(changed: Sequence[tuple[int, Entry]], size: int, now: Instant) -> ClassColumns:
+    """Columns of these rows alone; `changed` is sorted by row."""
+    rows = np.fromiter((row for row, _ in changed), dtype=np.int32)
+    inventories = [entry[0] for _, entry in changed]
+    return _with_occupancy(
+        ClassColumns(
+            rows=rows,
+            position=_positions(rows, size),
+            total=_ints(one.total for one in inventories),
+            reserved=_ints(one.reserved for one in inventories),
+            min_unit=_ints(one.min_unit for one in inventories),
+            max_unit=_ints(one.max_unit for one in inventories),
+            step_size=_ints(one.step_size for one in inventories),
+            allocation_ratio=np.fromiter(
+                (one.allocation_ratio for one in inventories), dtype=np.float64
+            ),
+            capacity=_ints(one.capacity for one in inventories),
+            used=np.zeros(len(rows), dtype=np.int64),
+            peak=np.zeros(len(rows), dtype=np.int64),
+            updated_at=_ints(one.updated_at for one in inventories),
+            base=np.zeros(len(rows), dtype=np.int64),
+            timed=NOTHING,
+        ),
+        changed,
+        now,
+    )
+
+
+def _positions(rows: Rows, size: int) -> Rows:
+    position = np.full(size, -1, dtype=np.int32)
+    position[rows] = np.arange(len(rows), dtype=np.int32)
+    return position
+
+
+def _with_occupancy(
+    columns: ClassColumns, changed: Sequence[tuple[int, Entry]], now: Instant
+) -> ClassColumns:
+    """The same inventories with new loads for the rows of `changed`."""
+    at = columns.position[_ints(row for row, _ in changed)]
+    used, base, peak = columns.used.copy(), columns.base.copy(), columns.peak.copy()
+    used[at] = [entry[1].used for _, entry in changed]
+    base[at] = [entry[1].base for _, entry in changed]
+    mine, timed = _spans(changed), columns.timed
+    if len(timed):
+        touched = np.zeros(len(columns.position), dtype=np.bool_)
+        touched[columns.rows[at]] = True
+        timed = timed.where(~touched[timed.owner])
+    peak[at] = base[at]
+    if len(mine):
+        index = np.full(len(columns.position), -1, dtype=np.int64)
+        index[columns.rows[at]] = np.arange(len(at))
+        owned = replace(mine, owner=index[mine.owner])
+        peak[at] += peaks(owned, len(at), Period(now))
+        timed = timed.and_also(mine)
+    return replace(columns, used=used, base=base, peak=peak, timed=timed)
+
+
+def resized(columns: ClassColumns, size: int) -> ClassColumns:
+    """The same inventories in a fleet of `size` provider rows."""
+    return replace(columns, position=_positions(columns.rows, size))
+
+
+def reoccupied(columns: ClassColumns, changed: Mapping[int, Entry], now: Instant) -> ClassColumns:
+    """Renew the occupancy of some rows whose inventories stayed as they are."""
+    return _with_occupancy(columns, list(changed.items()), now)
+
+
+_COLUMNS = (
+    "rows", "total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio",
+    "capacity", "used", "peak", "updated_at", "base",
+)  # fmt: skip
+
+
+def restocked(
+    columns: ClassColumns | None,
+    changed: Mapping[int, Entry],
+    gone: Iterable[int],
+    size: int,
+    now: Instant,
+) -> ClassColumns | None:
+    """Renew inventories and occupancy of some rows, and forget the rows of `gone`.
+
+    Returns:
+        The new columns in a fleet of `size` rows, or None when no provider has the class.
+    """
+    new = _fresh(sorted(changed.items(), key=lambda item: item[0]), size, now)
+    if columns is None:
+        return new if len(new.rows) else None
+    stays = np.ones(size, dtype=np.bool_)
+    stays[new.rows] = False
+    stays[list(gone)] = False
+    keep = stays[columns.rows]
+    merged = {
+        name: np.concatenate((getattr(columns, name)[keep], getattr(new, name)))
+        for name in _COLUMNS
+    }
+    order = np.argsort(merged["rows"], kind="stable")
+    if not len(order):
+        return None
+    merged = {name: values[order] for name, values in merged.items()}
+    kept = columns.timed.where(stays[columns.timed.owner])
+    return ClassColumns(
+        **merged, position=_positions(merged["rows"], size), timed=kept.and_also(new.timed)
+    )

@@ -1,0 +1,248 @@
+"""The next revision of a snapshot: only what differs is copied, all else is shared."""
+
+from __future__ import annotations
+
+from itertools import chain, count
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.engine.columns import entries, reoccupied, resized, restocked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.period import Instant
+    from moorage.engine.columns import ClassColumns, Entry, ProviderState
+    from moorage.engine.snapshot import Snapshot
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.int32]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+class Draft:
+    """Collects new provider states over an old snapshot; `fields` tells what becomes of it."""
+
+    def __init__(
+        self,
+        old: Snapshot,
+        states: Iterable[ProviderState],
+        removed: Iterable[str],
+        now: Instant,
+    ) -> None:
+        self.old = old
+        self.now = now
+        self.row_of: Mapping[str, int] = old.row_of
+        self.changed: dict[int, ProviderState | None] = {}
+        self.size = len(old.uuids)
+        self._place(list(states), [uuid for uuid in removed if uuid in old.row_of])
+        self._let_time_pass()
+
+    def _place(self, states: list[ProviderState], removed: list[str]) -> None:
+        """Give every provider its row: the one it has, a freed one, or a new one at the end."""
+        fresh = [one for one in states if one.provider.uuid not in self.row_of]
+        if fresh or removed:
+            row_of = dict(self.row_of)
+            for uuid in removed:
+                self.changed[row_of.pop(uuid)] = None
+            # Rows freed in this very revision stay empty for it: a row means one provider.
+            free = chain(np.flatnonzero(~self.old.alive).tolist(), count(self.size))
+            for uuid in dict.fromkeys(one.provider.uuid for one in fresh):
+                row_of[uuid] = next(free)
+            self.row_of = row_of
+            self.size = max(self.size, max(row_of.values(), default=-1) + 1)
+        for state in states:
+            self.changed[self.row_of[state.provider.uuid]] = state
+
+    def _let_time_pass(self) -> None:
+        """Take along the rows that time alone has changed since the old snapshot."""
+        old = self.old
+        if self.now < old.taken_at:
+            stale: Iterable[int] = range(len(old.states))
+        elif self.now >= old.valid_until:
+            stale = np.flatnonzero(old.breaks <= self.now).tolist()
+        else:
+            return
+        for row in stale:
+            self.changed.setdefault(row, old.states[row])
+
+    def fields(self) -> dict[str, object]:
+        """The fields of the new snapshot that differ from the old one's."""
+        old = self.old
+        fields: dict[str, object] = {}
+        if self.changed:
+            states = [*old.states, *[None] * (self.size - len(old.states))]
+            for row, state in self.changed.items():
+                states[row] = state
+            fields["states"] = tuple(states)
+            fields |= self._counters()
+            fields |= self._classes()
+            if self._structure_differs():
+                fields |= self._structure()
+            fields["traits"] = self._traits()
+            fields["aggregates"] = self._aggregates()
+        return fields
+
+    # --- per provider ---------------------------------------------------------------------
+
+    def _before(self, row: int) -> ProviderState | None:
+        return self.old.states[row] if row < len(self.old.states) else None
+
+    def _grown(self, column: NDArray[np.generic], filler: int) -> NDArray[np.generic]:
+        if self.size == len(column):
+            return column.copy()
+        tail = np.full(self.size - len(column), filler, dtype=column.dtype)
+        return np.concatenate((column, tail))
+
+    def _counters(self) -> dict[str, object]:
+        fields: dict[str, object] = {}
+        living = [(row, state) for row, state in self.changed.items() if state is not None]
+        rows = np.fromiter((row for row, _ in living), dtype=np.int64)
+        for field, attribute in (
+            ("generation", "generation"),
+            ("revisions", "revision"),
+            ("created_at", "created_at"),
+            ("updated_at", "updated_at"),
+        ):
+            old = getattr(self.old, field)
+            values = [getattr(state.provider, attribute) for _, state in living]
+            if len(old) == self.size and np.array_equal(old[rows], values):
+                continue
+            column = self._grown(old, 0)
+            column[rows] = values
+            fields[field] = column
+        return fields
+
+    def _structure_differs(self) -> bool:
+        for row, state in self.changed.items():
+            before = self._before(row)
+            if before is None or state is None:
+                if before is not state:
+                    return True
+                continue
+            was, now = before.provider, state.provider
+            if (was.name, was.parent_uuid, was.root_uuid) != (
+                now.name,
+                now.parent_uuid,
+                now.root_uuid,
+            ):
+                return True
+        return False
+
+    def _structure(self) -> dict[str, object]:
+        """Names and trees. A parent is in the fleet or in this very draft."""
+        fill = [""] * (self.size - len(self.old.uuids))
+        uuids, names = [*self.old.uuids, *fill], [*self.old.names, *fill]
+        parent, root = self._grown(self.old.parent, -1), self._grown(self.old.root, -1)
+        alive = self._grown(self.old.alive, 0)
+        for row, state in self.changed.items():
+            alive[row] = state is not None
+            if state is None:
+                uuids[row] = names[row] = ""
+                parent[row], root[row] = -1, row
+                continue
+            one = state.provider
+            uuids[row], names[row] = one.uuid, one.name
+            parent[row] = -1 if one.parent_uuid is None else self.row_of[one.parent_uuid]
+            root[row] = self.row_of[one.root_uuid]
+        return {
+            "uuids": tuple(uuids),
+            "names": tuple(names),
+            "row_of": self.row_of,
+            "parent": parent,
+            "root": root,
+            "alive": alive,
+            "cache": {},
+        }
+
+    # --- per class, trait and aggregate -----------------------------------------------------
+
+    def _classes(self) -> dict[str, object]:
+        """Columns of every class touched, and when time alone changes something next."""
+        occupied: dict[str, dict[int, Entry]] = {}
+        restock: dict[str, set[int]] = {}
+        breaks = self._grown(self.old.breaks, np.iinfo(np.int64).max)
+        for row, state in self.changed.items():
+            after, until = entries(state, self.now)
+            breaks[row] = until
+            before = self._before(row)
+            was = () if before is None else before.provider.inventories
+            now = () if state is None else state.provider.inventories
+            if was != now:
+                for one in {*was, *now}:
+                    restock.setdefault(one.resource_class, set()).add(row)
+            for name, entry in after.items():
+                occupied.setdefault(name, {})[row] = entry
+        grown = self.size != len(self.old.uuids)
+        classes = dict(self.old.classes)
+        for name in {*occupied, *restock, *(classes if grown else ())}:
+            columns = self._class(
+                classes.get(name), occupied.get(name, {}), restock.get(name, set())
+            )
+            if columns is None:
+                classes.pop(name, None)
+            else:
+                classes[name] = columns
+        return {
+            "classes": classes,
+            "breaks": breaks,
+            "valid_until": int(breaks.min(initial=np.iinfo(np.int64).max)),
+        }
+
+    def _class(
+        self, columns: ClassColumns | None, occupied: dict[int, Entry], restock: set[int]
+    ) -> ClassColumns | None:
+        if columns is not None and len(columns.position) != self.size:
+            columns = resized(columns, self.size)
+        if restock or columns is None:
+            return restocked(columns, occupied, restock.difference(occupied), self.size, self.now)
+        return reoccupied(columns, occupied, self.now) if occupied else columns
+
+    def _differing(self, attribute: str) -> dict[str, tuple[list[int], list[int]]]:
+        """Trait (or aggregate) -> rows that lost it, rows that got it."""
+        found: dict[str, tuple[list[int], list[int]]] = {}
+        for row, state in self.changed.items():
+            before = self._before(row)
+            was = frozenset() if before is None else getattr(before.provider, attribute)
+            now = frozenset() if state is None else getattr(state.provider, attribute)
+            if was == now:
+                continue
+            for name in was - now:
+                found.setdefault(name, ([], []))[0].append(row)
+            for name in now - was:
+                found.setdefault(name, ([], []))[1].append(row)
+        return found
+
+    def _traits(self) -> Mapping[str, Bools]:
+        differing = self._differing("traits")
+        grown = self.size != len(self.old.uuids)
+        if not differing and not grown:
+            return self.old.traits
+        traits = dict(self.old.traits)
+        none = np.zeros(self.size, dtype=np.bool_)
+        for name in {*differing, *(traits if grown else ())}:
+            mask = self._grown(traits[name], 0) if name in traits else none.copy()
+            lost, got = differing.get(name, ([], []))
+            mask[lost] = False
+            mask[got] = True
+            traits[name] = mask.astype(np.bool_, copy=False)
+            if lost and not mask.any():
+                del traits[name]
+        return traits
+
+    def _aggregates(self) -> Mapping[str, Rows]:
+        differing = self._differing("aggregates")
+        if not differing:
+            return self.old.aggregates
+        aggregates = dict(self.old.aggregates)
+        for name, (lost, got) in differing.items():
+            members = {*aggregates.get(name, np.empty(0, dtype=np.int32)).tolist(), *got}
+            members.difference_update(lost)
+            if members:
+                aggregates[name] = np.array(sorted(members), dtype=np.int32)
+            else:
+                del aggregates[name]
+        return aggregates

@@ -1,0 +1,50 @@
+"""Provider trees as columns: children and whole trees of a row without walking the fleet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows: TypeAlias = NDArray[np.int32]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Rows sorted by a key row (their root, or their parent)."""
+
+    order: Rows
+    keys: Rows
+
+    @classmethod
+    def by(cls, key: Rows, members: Bools) -> Grouping:
+        """Group the rows that `members` [P] selects by `key` [P]."""
+        rows = np.flatnonzero(members).astype(np.int32)
+        order = rows[np.argsort(key[rows], kind="stable")]
+        return cls(order=order, keys=key[order])
+
+    def of(self, key: int) -> Rows:
+        """The rows with that key, ascending."""
+        first = int(np.searchsorted(self.keys, key, side="left"))
+        last = int(np.searchsorted(self.keys, key, side="right"))
+        return self.order[first:last]
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """All living provider trees."""
+
+    trees: Grouping
+    families: Grouping
+
+    @classmethod
+    def of(cls, parent: Rows, root: Rows, alive: Bools) -> Forest:
+        """Index the columns of a snapshot."""
+        return cls(
+            trees=Grouping.by(root, alive), families=Grouping.by(parent, alive & (parent >= 0))
+        )

@@ -1,0 +1,107 @@
+"""Occupancy over time: sums of half-open spans, as columns.
+
+A span adds its amount to its owner during `[start, end)`; everything else here is where such
+sums are highest. Levels change only where a span starts or ends, so looking at these
+instants is looking at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.period import Instant, Period
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """t spans as columns of equal length; amounts are not negative."""
+
+    owner: Ints
+    """[t] whose occupancy it is: an index that the user of the spans gives meaning to."""
+    start: Ints
+    end: Ints
+    amount: Ints
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    @classmethod
+    def of(cls, items: Iterable[tuple[int, Instant, Instant, int]]) -> Spans:
+        """Columns from `(owner, start, end, amount)`."""
+        table = np.array(list(items), dtype=np.int64).reshape(-1, 4)
+        return cls(*(np.ascontiguousarray(table[:, column]) for column in range(4)))
+
+    def where(self, mask: Bools) -> Spans:
+        """Only the spans that `mask` [t] selects."""
+        return Spans(self.owner[mask], self.start[mask], self.end[mask], self.amount[mask])
+
+    def and_also(self, other: Spans) -> Spans:
+        """These spans and the other ones."""
+        return Spans(
+            np.concatenate((self.owner, other.owner)),
+            np.concatenate((self.start, other.start)),
+            np.concatenate((self.end, other.end)),
+            np.concatenate((self.amount, other.amount)),
+        )
+
+
+NOTHING = Spans.of(())
+"""No spans at all."""
+
+
+def peaks(spans: Spans, count: int, window: Period) -> Ints:
+    """The highest level of each owner at any instant of `window`.
+
+    Args:
+        spans: with owners in `range(count)`.
+        count: how many owners there are.
+        window: half-open; a span that only touches it does not count.
+
+    Returns:
+        [count] peaks, 0 for an owner without a span in the window.
+    """
+    found = np.zeros(count, dtype=np.int64)
+    inside = spans.where((spans.start < window.end) & (spans.end > window.start))
+    if not len(inside):
+        return found
+    owner = np.concatenate((inside.owner, inside.owner))
+    instant = np.concatenate((np.maximum(inside.start, window.start), inside.end))
+    change = np.concatenate((inside.amount, -inside.amount))
+    # Falls before rises at one instant: spans that touch do not overlap. Falls at or after the
+    # window's end come last for their owner and cannot raise a maximum.
+    order = np.lexsort((change, instant, owner))
+    owner, change = owner[order], change[order]
+    level = np.cumsum(change)
+    first = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
+    before = np.where(first > 0, level[first - 1], 0)
+    found[owner[first]] = np.maximum.reduceat(level, first) - before
+    return found
+
+
+def levels(spans: Spans, instants: Ints) -> Ints:
+    """The summed level of all spans, whoever owns them, at each of `instants` [k]."""
+    begun = np.r_[0, np.cumsum(spans.amount[np.argsort(spans.start)])]
+    ended = np.r_[0, np.cumsum(spans.amount[np.argsort(spans.end)])]
+    risen = begun[np.searchsorted(np.sort(spans.start), instants, side="right")]
+    fallen = ended[np.searchsorted(np.sort(spans.end), instants, side="right")]
+    difference: Ints = risen - fallen
+    return difference
+
+
+def breakpoints(spans: Iterable[Spans], since: Instant) -> Ints:
+    """`since` and every later instant at which a level may change, ascending and distinct."""
+    edges = [np.array([since], dtype=np.int64)]
+    for one in spans:
+        edges += [one.start[one.start > since], one.end[one.end > since]]
+    return np.unique(np.concatenate(edges))
