@@ -1,0 +1,216 @@
+"""A fleet file: YAML text in, a `Fleet` out; errors name path and line.
+
+The format is described for its authors in the guide, *Fleet files*. Text comes in as a string:
+who opens the file is the caller's affair.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+from uuid import uuid5
+
+from moorage.client.fleet_load_file import read_load
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.flavors import Flavor
+from moorage.domain.fleet import MAX_HOSTS, DomainClass, Fleet, HostClass, Names, Order, Spread
+from moorage.domain.fleet_expansion import NAMESPACE
+from moorage.domain.providers import Inventory
+from moorage.domain.resources import CUSTOM_NAME, MAX_AMOUNT, NAME, amounts
+from moorage.heat import expect
+from moorage.heat.marked import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.heat.marked import Marked
+
+MAX_RATIO: Final = 1e6
+
+
+def read_fleet(text: str) -> Fleet:
+    """Read a fleet file.
+
+    Raises:
+        InvalidDescription: not YAML, an unknown key, a wrong type, a name or number out of
+            bounds. What only shows when names are spelled out (duplicate hosts, parents that
+            do not fit, load without room) is found by `fleet_expansion.expand`.
+    """
+    top = expect.mapping(
+        parse(text), required=("fleet", "hosts"), optional=("topology", "flavors", "load")
+    )
+    levels: dict[str, tuple[str, ...]] = {}
+    domains: list[DomainClass] = []
+    if "topology" in top:
+        for tree, node in expect.mapping(top["topology"]).items():
+            levels[tree] = _levels(tree, node)
+            listed = expect.mapping(node)["domains"]
+            domains += [_domain_class(tree, one) for one in expect.items(listed)]
+    flavors = [_flavor(one) for one in expect.items(top["flavors"])] if "flavors" in top else []
+    return Fleet(
+        name=expect.text(top["fleet"]),
+        hosts=tuple(_host_class(one) for one in expect.items(top["hosts"], least=1)),
+        levels=MappingProxyType(levels),
+        domains=tuple(domains),
+        flavors=tuple(flavors),
+        load=tuple(map(read_load, expect.items(top["load"]))) if "load" in top else (),
+    )
+
+
+def _levels(tree: str, node: Marked) -> tuple[str, ...]:
+    top = expect.mapping(node, required=("levels", "domains"), optional=())
+    levels = expect.texts(top["levels"])
+    if not levels or "host" in levels:
+        raise top["levels"].invalid(
+            f"tree {tree} needs at least one level, and host is the lowest by itself"
+        )
+    return levels
+
+
+def _domain_class(tree: str, node: Marked) -> DomainClass:
+    fields = expect.mapping(
+        node, required=("name", "level"), optional=("count", "first", "parent", "order")
+    )
+    return DomainClass(
+        names=_names(node, fields),
+        level=expect.text(fields["level"]),
+        tree=tree,
+        parents=_spread(fields["parent"], fields.get("order")) if "parent" in fields else None,
+    )
+
+
+def _names(node: Marked, fields: Mapping[str, Marked]) -> Names:
+    names = Names(
+        pattern=expect.name(fields["name"]),
+        count=expect.integer(fields["count"], least=1, most=MAX_HOSTS)
+        if "count" in fields
+        else None,
+        first=expect.integer(fields["first"], least=0, most=MAX_AMOUNT) if "first" in fields else 1,
+        line=node.line,
+    )
+    _checked(names, fields["name"])
+    return names
+
+
+def _checked(names: Names, node: Marked) -> None:
+    try:
+        names.expand()
+    except InvalidDescription as error:
+        raise node.invalid(error.message) from error
+
+
+def _spread(node: Marked, order: Marked | None) -> Spread:
+    """A name, a list of names, or `{name, count, first}`; `order` is block or turn."""
+    several = expect.items(node, least=1) if isinstance(node.value, list) else [node]
+    names = tuple(_some_names(one) for one in several)
+    chosen = Order.BLOCK if order is None else Order(expect.choice(order, set(Order)))
+    return Spread(names, chosen)
+
+
+def _some_names(node: Marked) -> Names:
+    if isinstance(node.value, dict):
+        fields = expect.mapping(node, required=("name", "count"), optional=("first",))
+        return _names(node, fields)
+    names = Names(expect.name(node), line=node.line)
+    _checked(names, node)
+    return names
+
+
+def _host_class(node: Marked) -> HostClass:
+    fields = expect.mapping(
+        node,
+        required=("name", "inventories"),
+        optional=("class", "count", "first", "traits", "aggregates", "place"),
+    )
+    names = _names(node, fields)
+    listed = expect.mapping(fields["inventories"])
+    places = expect.mapping(fields["place"]) if "place" in fields else {}
+    return HostClass(
+        name=expect.name(fields["class"]) if "class" in fields else names.pattern,
+        names=names,
+        inventories=tuple(_inventory(name, one) for name, one in listed.items()),
+        traits=_traits(fields["traits"]) if "traits" in fields else frozenset(),
+        aggregates=frozenset(expect.texts(fields["aggregates"]))
+        if "aggregates" in fields
+        else frozenset(),
+        places=MappingProxyType({tree: _place(one) for tree, one in places.items()}),
+    )
+
+
+def _place(node: Marked) -> Spread:
+    if isinstance(node.value, dict) and "in" in node.value:
+        fields = expect.mapping(node, required=("in",), optional=("order",))
+        return _spread(fields["in"], fields.get("order"))
+    return _spread(node, None)
+
+
+def _inventory(name: str, node: Marked) -> Inventory:
+    if NAME.fullmatch(name) is None:
+        raise node.invalid(f"not a resource class name: {name!r}")
+    if not isinstance(node.value, dict):
+        return Inventory(name, _amount(node))
+    fields = expect.mapping(
+        node,
+        required=("total",),
+        optional=("reserved", "allocation_ratio", "min_unit", "max_unit", "step_size"),
+    )
+    total = _amount(fields["total"])
+    numbers = {key: _amount(fields[key]) for key in fields if key in _UNITS}
+    inventory = Inventory(
+        name,
+        total,
+        reserved=expect.integer(fields["reserved"], least=0, most=total)
+        if "reserved" in fields
+        else 0,
+        allocation_ratio=expect.number(fields["allocation_ratio"], least=1e-6, most=MAX_RATIO)
+        if "allocation_ratio" in fields
+        else 1.0,
+        **numbers,
+    )
+    if inventory.min_unit > inventory.max_unit:
+        raise node.invalid("min_unit is larger than max_unit")
+    return inventory
+
+
+_UNITS: Final = frozenset({"min_unit", "max_unit", "step_size"})
+
+
+def _amount(node: Marked) -> int:
+    return expect.integer(node, least=1, most=MAX_AMOUNT)
+
+
+def _traits(node: Marked) -> frozenset[str]:
+    for one in expect.items(node):
+        if NAME.fullmatch(expect.text(one)) is None:
+            raise one.invalid(f"not a trait name: {one.value!r}; CUSTOM_{CUSTOM_NAME.pattern}")
+    return frozenset(expect.texts(node))
+
+
+def _flavor(node: Marked) -> Flavor:
+    fields = expect.mapping(
+        node, required=("name", "resources"), optional=("id", "required", "forbidden")
+    )
+    name = expect.name(fields["name"])
+    sizes = {
+        resource_class: _amount(one)
+        for resource_class, one in expect.mapping(fields["resources"]).items()
+    }
+    try:
+        resources = amounts(sizes)
+    except InvalidDescription as error:
+        raise expect.placed(error, fields["resources"]) from error
+    return Flavor(
+        id=expect.name(fields["id"]) if "id" in fields else str(uuid5(NAMESPACE, f"flavor/{name}")),
+        name=name,
+        resources=resources,
+        required=_required(fields["required"]) if "required" in fields else (),
+        forbidden=_traits(fields["forbidden"]) if "forbidden" in fields else frozenset(),
+    )
+
+
+def _required(node: Marked) -> tuple[frozenset[str], ...]:
+    """Traits that are all needed; a nested list means any one of it."""
+    return tuple(
+        _traits(one) if isinstance(one.value, list) else frozenset({expect.text(one)})
+        for one in expect.items(node)
+    )
