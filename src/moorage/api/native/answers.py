@@ -1,0 +1,275 @@
+"""Response bodies. `views.py` makes them, and decides what a tenant does not see."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+
+class Link(Struct, frozen=True):
+    """Where to go on."""
+
+    rel: str
+    href: str
+
+
+class Role(Struct, frozen=True):
+    """A role with the number of its members; nested lists in `required` mean "any of"."""
+
+    name: str
+    kind: str
+    count: int
+    flavor: str | None
+    resources: dict[str, int]
+    required: list[str | list[str]]
+    forbidden: list[str]
+    member_of: list[str | list[str]]
+    tags: list[str]
+
+
+class Member(Struct, frozen=True):
+    """One member and where it stands. `status`: unplaced, held, building or active."""
+
+    name: str
+    role: str
+    kind: str
+    status: str
+    server_id: str | None
+    domains: Annotated[
+        dict[str, str],
+        Meta(description="Level -> domain: opaque labels for tenants, names for operators"),
+    ]
+    uuid: str | UnsetType = UNSET
+    """The consumer of its hold; operators only."""
+    allocations: dict[str, dict[str, int]] | UnsetType = UNSET
+    """Provider UUID -> amounts; operators only."""
+
+
+class Ensemble(Struct, frozen=True):
+    """An ensemble. `policies` come back as they were written."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    metadata: dict[str, str]
+    members: list[Role]
+    policies: list[dict[str, Any]]
+    generation: int
+    created_at: str
+    updated_at: str
+    links: list[Link]
+    decision: Decision | UnsetType | None = UNSET
+    """The current one; absent in listings."""
+    compliance: list[Violation] | UnsetType = UNSET
+    """What is violated at present; only where it was asked for."""
+
+
+class Violation(Struct, frozen=True):
+    """One way a policy is broken."""
+
+    policy: str
+    members: list[str]
+    text: str
+    amount: int
+
+
+class Interval(Struct, frozen=True):
+    """A half-open period; null means from now on, and without an end."""
+
+    start: str | None
+    end: str | None
+
+
+class Solve(Struct, frozen=True):
+    """How the answer was found. `value` and `bound` are costs; equal means proven optimal."""
+
+    solver: str
+    optimal: bool
+    value: int
+    bound: int
+    wall_ms: float
+    seed: int
+
+
+class Assignment(Struct, frozen=True):
+    """A member's place; `claimed_by` is a claim's id."""
+
+    member: str
+    kind: str
+    domains: dict[str, str]
+    claimed_by: str | None
+    allocations: dict[str, dict[str, int]] | UnsetType = UNSET
+    """Provider UUID -> amounts; operators only."""
+
+
+class PolicyStatus(Struct, frozen=True):
+    """How a placement stands to a policy."""
+
+    name: str
+    satisfied: bool
+    slack: int | None
+    penalty: int
+
+
+class Additional(Struct, frozen=True):
+    """How many more members fit. Without `exact` it means "at least"."""
+
+    count: int
+    exact: bool
+
+
+class Decision(Struct, frozen=True):
+    """A stored placement and its hold; with `dry_run` nothing was stored."""
+
+    id: str
+    ensemble_id: str
+    ensemble_generation: int
+    project_id: str
+    status: str
+    expires_at: str | None
+    hold: str
+    renewals: int
+    interval: Interval
+    objective: str
+    solve: Solve
+    assignments: list[Assignment]
+    policies: list[PolicyStatus]
+    max_additional: dict[str, Additional]
+    revision: int
+    generation: int
+    computed_at: str
+    updated_at: str
+    dry_run: bool
+    links: list[Link]
+
+
+class Difference(Struct, frozen=True, omit_defaults=True):
+    """One field of the second description. `effect`: exceeds, narrower, missing, ignored."""
+
+    path: str
+    effect: str
+    described: Any = None
+    requested: Any = None
+
+
+class Comparison(Struct, frozen=True):
+    """The second description against the first: `matches` or `narrower`."""
+
+    verdict: str
+    diff: list[Difference]
+
+
+class PresentAs(Struct, frozen=True):
+    """How the server request shows its claim to the scheduler."""
+
+    header: dict[str, str]
+    ticket_flavor: str | None
+
+
+class ServerPatch(Struct, frozen=True):
+    """What to add to the server request."""
+
+    tags: list[str]
+
+
+class Claim(Struct, frozen=True):
+    """One member's place, taken for a real server."""
+
+    id: str
+    decision_id: str
+    ensemble_id: str
+    project_id: str
+    member: str
+    status: str
+    expires_at: str | None
+    server_id: str | None
+    comparison: Comparison
+    present_as: PresentAs
+    server_patch: ServerPatch
+    created_at: str
+    updated_at: str
+    links: list[Link]
+    dry_run: bool = False
+
+
+class ConflictPart(Struct, frozen=True, omit_defaults=True):
+    """One side of a conflict: what an element needs, or what the topology has."""
+
+    policy: str | None = None
+    resources: str | None = None
+    traits: str | None = None
+    aggregates: str | None = None
+    topology: str | None = None
+    needs: str | None = None
+    have: int | str | None = None
+
+
+class Conflict(Struct, frozen=True):
+    """Elements that cannot hold together; minimal when every proper subset can."""
+
+    conflict: list[ConflictPart]
+    minimal: bool
+
+
+class Relaxation(Struct, frozen=True):
+    """A change that a solve has shown to be feasible: `{"policy": "db-ha", "keep": [3, 2]}`."""
+
+    change: dict[str, Any]
+    cost: int
+    verified: bool
+    result: str
+
+
+class Counts(Struct, frozen=True):
+    """Hosts looked at, and how many each reason rejected; bucketed (`10+`) for tenants."""
+
+    considered: int | str
+    rejected: dict[str, int | str]
+
+
+class Explanation(Struct, frozen=True):
+    """Why not. `conflict` is the first minimal conflict, `more_conflicts` disjoint others."""
+
+    id: str
+    verdict: str
+    stage: str
+    computed_at: str
+    revision: int
+    conflict: list[ConflictPart]
+    minimal: bool
+    more_conflicts: list[Conflict]
+    relaxations: list[Relaxation]
+    note: str
+    counts: Counts
+    links: list[Link]
+    instance: Any = UNSET
+    """The replayable problem; operators only, and only where it was asked for."""
+
+
+class Error(Struct, frozen=True, omit_defaults=True):
+    """What went wrong, in the form of the API-SIG."""
+
+    status: int
+    code: str
+    title: str
+    detail: str
+    request_id: str
+    links: list[Link] = []
+    path: str | None = None
+    line: int | None = None
+    policies: list[str] = []
+    diff: list[Difference] = []
+    remedies: list[str] = []
+    violations: list[Violation] = []
+    limit: int | None = None
+    used: int | None = None
+    requested: int | None = None
+    explanation: Explanation | None = None
+
+
+class Errors(Struct, frozen=True):
+    """Every error answer."""
+
+    errors: list[Error]

@@ -1,0 +1,149 @@
+"""Response bodies about the fleet: for operators, with names and exact counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from moorage.api.native.answers import Link
+
+
+class Booking(Struct, frozen=True):
+    """Amounts a consumer takes from a provider over a period."""
+
+    consumer: str
+    project_id: str
+    user_id: str
+    provider: str
+    amounts: dict[str, int]
+    start: str
+    end: str | None
+    state: str
+    lapses_at: str | None
+    binding: str
+    decision: str | None
+
+
+class Bookings(Struct, frozen=True):
+    """A page of bookings."""
+
+    bookings: list[Booking]
+    bookings_links: list[Link]
+
+
+class Domain(Struct, frozen=True):
+    """A node of a tree."""
+
+    name: str
+    level: str
+    tree: str
+    parent: str | None
+
+
+class Attachment(Struct, frozen=True):
+    """A host in a domain."""
+
+    host: str
+    domain: str
+    tree: str
+
+
+class TopologyValue(Struct, frozen=True):
+    """All trees. `revision` moves when the topology does."""
+
+    levels: dict[str, list[str]]
+    domains: list[Domain]
+    attachments: list[Attachment]
+    revision: int
+
+
+class Topology(Struct, frozen=True):
+    """The topology."""
+
+    topology: TopologyValue
+
+
+class FlavorValue(Struct, frozen=True):
+    """A flavor in Placement's terms; nested lists in `required` mean "any of"."""
+
+    id: str
+    name: str
+    resources: dict[str, int]
+    required: list[str | list[str]]
+    forbidden: list[str]
+    extra_specs: dict[str, str]
+
+
+class Flavor(Struct, frozen=True):
+    """One flavor."""
+
+    flavor: FlavorValue
+
+
+class Flavors(Struct, frozen=True):
+    """Flavors, by name."""
+
+    flavors: list[FlavorValue]
+
+
+class Fill(Struct, frozen=True):
+    """One resource class of a host's tree: `booked` is the peak of everything live, holds too."""
+
+    capacity: int
+    allocated: int
+    booked: int
+
+
+class Host(Struct, frozen=True):
+    """A root provider, where it stands and how full its tree is."""
+
+    uuid: str
+    name: str
+    domains: dict[str, str]
+    resources: dict[str, Fill]
+    traits: list[str]
+
+
+class FleetValue(Struct, frozen=True):
+    """Hosts by name, at one revision."""
+
+    revision: int
+    computed_at: str
+    levels: dict[str, list[str]]
+    hosts: list[Host]
+
+
+class Fleet(Struct, frozen=True):
+    """The fleet."""
+
+    fleet: FleetValue
+
+
+class FleetLoaded(Struct, frozen=True):
+    """What one call wrote."""
+
+    providers: int
+    flavors: int
+    consumers: int
+    revision: int
+
+
+class ClockValue(Struct, frozen=True):
+    """The simulation's instant."""
+
+    now: str
+
+
+class Clock(Struct, frozen=True):
+    """The simulation's clock."""
+
+    clock: ClockValue
+
+
+class Hot(Struct, frozen=True):
+    """A template placed: the decision, and with `emit: hot` the template that carries it."""
+
+    ensemble: dict[str, Any]
+    decision: dict[str, Any]
+    template: str | None

@@ -1,0 +1,78 @@
+"""Bounds that keep one caller from holding everything, for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.errors import LimitExceeded
+from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the use cases allow; `settings` fills it."""
+
+    default_hold: Duration = 10 * MINUTE
+    longest_hold: Duration = 4 * HOUR
+    renewals: int = 10
+    """How often one decision's hold may be renewed."""
+    claim_lifetime: Duration = 1 * HOUR
+    """How long a claim keeps its place while its server is built."""
+    longest_claim: Duration = 1 * DAY
+    held_members: int = 10_000
+    """Places that a project may hold unclaimed at once, over all its ensembles."""
+    members: int = MAX_MEMBERS
+    """Members of one ensemble."""
+    time_limit: Duration = 5 * SECOND
+    """A decision's solve, unless the request says less (or more, up to `longest_time_limit`)."""
+    longest_time_limit: Duration = 60 * SECOND
+    explanation_budget: Duration = 5 * SECOND
+    """All solves together that look for conflicts and relaxations of one refusal."""
+    additional: int = 1_000
+    """Where counting `max_additional` stops; an answer that reaches it means "at least"."""
+    tenant_additional: int = 10
+    """The largest `max_additional` told to a tenant: cloud totals are not theirs to see."""
+    attempts: int = 25
+    """Commits tried for one decision when the ledger keeps moving under it."""
+    page: int = 1000
+    """The longest page of a listing."""
+
+
+def hold_within(limits: Limits, asked: Duration | None) -> Duration:
+    """The hold to give: the one asked for, or the default.
+
+    Raises:
+        LimitExceeded: longer than the longest hold, or no time at all.
+    """
+    return _within("hold in seconds", asked, limits.default_hold, limits.longest_hold)
+
+
+def claim_within(limits: Limits, asked: Duration | None) -> Duration:
+    """The lifetime of a claim: the one asked for, or the default.
+
+    Raises:
+        LimitExceeded: longer than the longest claim, or no time at all.
+    """
+    return _within("claim lifetime in seconds", asked, limits.claim_lifetime, limits.longest_claim)
+
+
+def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
+    """How long to search: as asked for, or the default.
+
+    Raises:
+        LimitExceeded: longer than the longest time limit, or no time at all.
+    """
+    return _within("time limit in seconds", asked, limits.time_limit, limits.longest_time_limit)
+
+
+def _within(what: str, asked: Duration | None, default: Duration, longest: Duration) -> Duration:
+    if asked is None:
+        return min(default, longest)
+    if not 0 < asked <= longest:
+        raise LimitExceeded(what, limit=longest // SECOND, requested=asked // SECOND)
+    return asked
