@@ -1,0 +1,98 @@
+"""What a command is: arguments, an act, something to show.
+
+cliff asks for a class to inherit from; this is that class and the only one. A command writes
+`arguments` and `act`; parsing, formats, errors and exit statuses are settled here once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import textwrap
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
+
+from cliff import command
+
+from moorage.cli.output import FORMATS, OK, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.cli.output import Shown
+    from moorage.client.discovery import Access, Wishes
+    from moorage.client.moorage import Moorage
+
+
+class Command(command.Command):
+    """A verb of the command line.
+
+    The docstring is its help; its first line, its summary. `examples` are shown below.
+    """
+
+    examples: ClassVar[str] = ""
+
+    def _load_hooks(self) -> None:
+        """Look for no plug-ins: the table of commands is all there is, and help stays quick."""
+        self._hooks = []
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The parser, with the formats every command has."""
+        parser = argparse.ArgumentParser(
+            prog=prog_name,
+            description=textwrap.dedent(self.get_description()),
+            epilog=self._epilogue(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self.arguments(parser)
+        parser.add_argument(
+            "-f",
+            "--format",
+            choices=FORMATS,
+            default="table",
+            dest="form",
+            help="table for people (default); json or yaml: the API's own answer",
+        )
+        return parser
+
+    def _epilogue(self) -> str | None:
+        if not self.examples:
+            return None
+        return "examples:\n" + textwrap.indent(textwrap.dedent(self.examples).strip("\n"), "  ")
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's own arguments; none by default."""
+
+    def act(self, args: argparse.Namespace) -> Shown | None:
+        """Do it. None: everything was said while doing."""
+        raise NotImplementedError
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Act and show; errors are the application's to tell."""
+        shown = self.act(parsed_args)
+        if shown is None:
+            return OK
+        show(shown, parsed_args.form, self.app.stdout)
+        return shown.status
+
+    def wishes(self) -> Wishes:
+        """What the global options say about endpoint and identity."""
+        from moorage.client.discovery import Wishes
+
+        given = self.app.options
+        return Wishes(given.endpoint, given.token, given.project, given.role)
+
+    def access(self) -> Access:
+        """The endpoint and identity in force."""
+        from moorage.client.discovery import find
+
+        return find(self.wishes(), os.environ)
+
+    @contextmanager
+    def client(self) -> Iterator[Moorage]:
+        """A client for the endpoint in force, closed afterwards."""
+        from moorage.client.moorage import connect
+
+        with connect(self.access()) as client:
+            yield client

@@ -1,0 +1,126 @@
+"""Every command: its words, its class (imported only when run), its summary.
+
+The summary is the first line of the class's docstring, which a test compares, so that help
+need not import every command.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOUNS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "ensemble": "things placed together under policies",
+        "member": "the members of an ensemble",
+        "decision": "a joint placement and the hold that keeps it",
+        "claim": "one held place, taken for a real server",
+        "policy": "the types of policies (known offline)",
+        "hot": "Heat templates in, decisions out",
+        "flavor": "named sizes of members",
+        "topology": "zones, racks and whatever else may fail",
+        "fleet": "hosts with topology, flavors and load, as one file",
+        "sim": "a server over a described fleet, with a clock you set",
+        "replay": "solve a saved instance once more and compare",
+        "serve": "run the service",
+        "demo": "the main job, really run, from fleet to relaxations",
+        "complete": "print the completion for your shell",
+    }
+)
+
+_CLI: Final = "moorage.cli"
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "ensemble check": (
+            f"{_CLI}.ensemble_check:Check",
+            "Judge a description offline: names, policies, contradictions.",
+        ),
+        "ensemble create": (
+            f"{_CLI}.ensemble_create:Create",
+            "Describe an ensemble, place it jointly and hold the places.",
+        ),
+        "ensemble show": (
+            f"{_CLI}.ensemble:Show",
+            "Show an ensemble, where its members stand and what it survives.",
+        ),
+        "ensemble list": (f"{_CLI}.ensemble:List", "List ensembles."),
+        "ensemble set": (
+            f"{_CLI}.ensemble_set:Set",
+            "Change counts or policies of an ensemble and decide anew.",
+        ),
+        "ensemble confirm": (
+            f"{_CLI}.ensemble:Confirm",
+            "Close an ensemble's decision: what is claimed stays, the rest is freed.",
+        ),
+        "ensemble delete": (
+            f"{_CLI}.ensemble:Delete",
+            "Forget an ensemble and release what it holds.",
+        ),
+        "member list": (f"{_CLI}.member:List", "List an ensemble's members."),
+        "member add": (f"{_CLI}.member:Add", "Let an existing server join a role."),
+        "member remove": (f"{_CLI}.member:Remove", "Take a member out of its ensemble."),
+        "decision show": (
+            f"{_CLI}.decision:Show",
+            "Show a decision: who stands where, and how it was found.",
+        ),
+        "decision list": (f"{_CLI}.decision:List", "List decisions, newest first."),
+        "decision renew": (f"{_CLI}.decision:Renew", "Hold a decision's places longer."),
+        "decision confirm": (
+            f"{_CLI}.decision:Confirm",
+            "Close a decision: what is claimed stays, the rest is freed.",
+        ),
+        "decision release": (f"{_CLI}.decision:Release", "Give a decision's places back."),
+        "claim create": (
+            f"{_CLI}.claim:Create",
+            "Take a member's held place for the server described.",
+        ),
+        "claim show": (f"{_CLI}.claim:Show", "Show a claim."),
+        "claim list": (f"{_CLI}.claim:List", "List the claims of an ensemble's decision."),
+        "claim set": (f"{_CLI}.claim:Set", "Report what became of a claimed server."),
+        "policy list": (f"{_CLI}.policy:List", "List the types of policies."),
+        "policy show": (f"{_CLI}.policy:Show", "Explain a type of policy, with examples."),
+        "hot place": (
+            f"{_CLI}.hot:Place",
+            "Place the servers of a Heat template jointly.",
+        ),
+        "flavor list": (f"{_CLI}.flavor:List", "List flavors."),
+        "flavor show": (f"{_CLI}.flavor:Show", "Show a flavor."),
+        "flavor create": (f"{_CLI}.flavor:Create", "Make or replace a flavor."),
+        "flavor delete": (f"{_CLI}.flavor:Delete", "Delete a flavor."),
+        "flavor load": (
+            f"{_CLI}.flavor:Load",
+            "Load flavors from the JSON of `openstack flavor list --long`.",
+        ),
+        "topology show": (f"{_CLI}.topology:Show", "Show the trees of domains."),
+        "topology load": (f"{_CLI}.topology:Load", "Replace the topology by a file's."),
+        "fleet load": (
+            f"{_CLI}.fleet:Load",
+            "Load a fleet file: hosts, topology, flavors and load.",
+        ),
+        "fleet show": (f"{_CLI}.fleet:Show", "Draw zones, racks and hosts with their fill."),
+        "sim start": (
+            f"{_CLI}.sim:Start",
+            "Start a server over a fleet, in the background, with a clock you set.",
+        ),
+        "sim stop": (f"{_CLI}.sim:Stop", "Stop a simulation and drop its database."),
+        "sim list": (f"{_CLI}.sim:List", "List the simulations that run."),
+        "sim clock": (f"{_CLI}.sim:Clock", "Show a simulation's time, or set it."),
+        "sim replay": (
+            f"{_CLI}.sim_replay:Replay",
+            "Place an ensemble's members one by one, as a scheduler without the whole does.",
+        ),
+        "replay": (
+            f"{_CLI}.replay:Replay",
+            "Solve a saved instance once more and compare the answers.",
+        ),
+        "serve": (f"{_CLI}.serve:Serve", "Run the service."),
+        "demo": (
+            f"{_CLI}.demo:Demo",
+            "Run the main job for real: from an empty fleet to relaxations that work.",
+        ),
+    }
+)

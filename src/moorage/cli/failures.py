@@ -1,0 +1,82 @@
+"""From an error to the words and the exit status a person or a script gets.
+
+Statuses: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.cli.output import CONFLICT, FAILED, FORBIDDEN, INFEASIBLE
+from moorage.client import errors
+from moorage.domain import errors as domain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
+    (errors.Infeasible, INFEASIBLE),
+    (errors.Contradiction, INFEASIBLE),
+    (domain.Contradiction, INFEASIBLE),
+    (errors.Conflict, CONFLICT),
+    (errors.Forbidden, FORBIDDEN),
+)
+
+
+def exit_status(error: Exception) -> int:
+    """The process's exit status for an error."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), FAILED)
+
+
+def sentence(error: Exception) -> str:
+    """One line (an infeasible answer: two) that says what is wrong."""
+    if isinstance(error, errors.Infeasible) and error.explanation:
+        from moorage.cli.explanation import told
+
+        return told(error.explanation)
+    if isinstance(error, errors.DescriptionMismatch):
+        return _mismatch(error)
+    if isinstance(error, errors.ApiError):
+        return f"{error.message} ({error.request_id})" if error.request_id else error.message
+    if isinstance(error, domain.InvalidDescription):
+        return _placed(error)
+    return error.message if isinstance(error, domain.MoorageError) else _unexpected(error)
+
+
+def body(error: Exception) -> object:
+    """What `-f json` prints of an error: the API's own document where there is one."""
+    if isinstance(error, errors.ApiError) and error.body is not None:
+        return error.body
+    return {"errors": [{"title": type(error).__name__, "detail": sentence(error)}]}
+
+
+def _mismatch(error: errors.DescriptionMismatch) -> str:
+    differences = ", ".join(_difference(item) for item in error.diff) or error.detail
+    said = f"{error.status} {error.code}: {differences}"
+    remedies = ", ".join(remedy.split("_")[0] for remedy in error.remedies)
+    return f"{said}   remedies: {remedies}" if remedies else said
+
+
+def _difference(item: Mapping[str, Any]) -> str:
+    effect = item.get("effect", "differs")
+    if "described" not in item and "requested" not in item:
+        return f"{item.get('path')} ({effect})"
+    return (
+        f"{item.get('path')} described {item.get('described')}"
+        f" requested {item.get('requested')} ({effect})"
+    )
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"{type(error).__name__}: {error} (--debug shows where)"
+
+
+def _placed(error: domain.InvalidDescription) -> str:
+    if isinstance(error, domain.Contradiction):
+        return f"infeasible [static]  {error.message}"
+    place = ", ".join(
+        part for part in (f"line {error.line}" if error.line else "", error.path or "") if part
+    )
+    return f"{place}: {error.message}" if place else error.message

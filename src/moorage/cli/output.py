@@ -1,0 +1,110 @@
+"""What commands print: text for people, or the API's body for programs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console, RenderableType
+
+FORMATS: Final = ("table", "json", "yaml")
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+INFEASIBLE: Final = 3
+CONFLICT: Final = 4
+FORBIDDEN: Final = 5
+INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a command found: `body` for `-f json|yaml`, `text` (or something rich) for people."""
+
+    body: object
+    text: str | RenderableType
+    status: int = OK
+
+
+def show(shown: Shown, form: str, out: TextIO) -> None:
+    """Print in the form asked for."""
+    if form == "json":
+        out.write(as_json(shown.body) + "\n")
+    elif form == "yaml":
+        import yaml
+
+        yaml.safe_dump(shown.body, out, sort_keys=False, allow_unicode=True)
+    elif isinstance(shown.text, str):
+        if shown.text:
+            out.write(shown.text + "\n")
+    else:
+        console(out).print(shown.text)
+
+
+def as_json(body: object) -> str:
+    """Indented JSON."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(body), indent=2).decode()
+
+
+def console(out: TextIO | None = None) -> Console:
+    """A console that colours only a terminal and breaks no identifiers."""
+    from rich.console import Console
+
+    return Console(
+        file=out or sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=False
+    )
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> RenderableType:
+    """A borderless table: quiet, and kind to `cut` and to narrow terminals."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        numeric = column.startswith("#")
+        made.add_column(
+            column.removeprefix("#"), justify="right" if numeric else "left", overflow="fold"
+        )
+    for row in rows:
+        made.add_row(*("" if cell is None else str(cell) for cell in row))
+    return made
+
+
+def fields(pairs: Iterable[tuple[str, object]]) -> RenderableType:
+    """Names and values, one pair a line."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        if value is not None:
+            grid.add_row(name, str(value))
+    return grid
+
+
+def stack(*parts: RenderableType) -> RenderableType:
+    """One under the other."""
+    from rich.console import Group
+
+    return Group(*parts)
+
+
+def short(identifier: str) -> str:
+    """An id as people quote it; every command takes any unambiguous beginning."""
+    return identifier[:8]
+
+
+def clock_time(instant: str | None) -> str:
+    """`2026-11-21T09:10:00Z` as `09:10:00Z`; the date is kept where it is not obvious."""
+    if not instant:
+        return "-"
+    return instant.partition("T")[2] or instant

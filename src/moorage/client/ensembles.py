@@ -1,0 +1,203 @@
+"""The tenant's nouns: ensembles, decisions, claims, explanations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from moorage.client import lookup, structs
+from moorage.client.structs import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.client.transport import Reply, Transport
+
+T = TypeVar("T")
+
+
+def answer(reply: Reply, key: str, kind: type[T]) -> Answer[T]:
+    """Decode the part of a reply that a key names."""
+    value = msgspec.convert(reply.body[key], kind, strict=False)
+    return Answer(value, reply.body, reply.request_id)
+
+
+def dry(dry_run: bool) -> dict[str, str]:  # noqa: FBT001 - it is the API's parameter itself
+    """The query of a dry run."""
+    return {"dry_run": "true"} if dry_run else {}
+
+
+class Ensembles:
+    """`/v1/ensembles`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+        self._transport = transport
+
+    def find(self, text: str) -> str:
+        """The id that an id, a name or an id's beginning means."""
+        if lookup.UUID.fullmatch(text):
+            return text
+        return lookup.pick(
+            "ensemble", text, lookup.pages(self._transport, "/v1/ensembles", "ensembles")
+        )
+
+    def create(
+        self, description: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[structs.Created]:
+        """Create, and with `decide` in the description place and hold at once."""
+        reply = self._call(
+            "POST", "/v1/ensembles", body={"ensemble": description}, params=dry(dry_run)
+        )
+        return Answer(
+            msgspec.convert(reply.body, structs.Created, strict=False),
+            reply.body,
+            reply.request_id,
+        )
+
+    def show(self, ensemble_id: str) -> Answer[structs.Ensemble]:
+        """One ensemble."""
+        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}")
+        return answer(reply, "ensemble", structs.Ensemble)
+
+    def list(self, *, all_projects: bool = False) -> Answer[list[structs.Ensemble]]:
+        """Every ensemble of the caller's project, or of all projects."""
+        asked: dict[str, str | int] = {"all_projects": "true"} if all_projects else {}
+        body = {"ensembles": [*lookup.pages(self._transport, "/v1/ensembles", "ensembles", asked)]}
+        found = msgspec.convert(body["ensembles"], list[structs.Ensemble], strict=False)
+        return Answer(found, body)
+
+    def change(
+        self, ensemble_id: str, change: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[structs.Created]:
+        """Change counts and policies, and with `decide` place anew. Names its generation."""
+        reply = self._call(
+            "PATCH",
+            f"/v1/ensembles/{ensemble_id}",
+            body={"ensemble": change},
+            params=dry(dry_run),
+        )
+        return Answer(
+            msgspec.convert(reply.body, structs.Created, strict=False),
+            reply.body,
+            reply.request_id,
+        )
+
+    def delete(self, ensemble_id: str, generation: int) -> None:
+        """Forget it and release its holds, if it is still at that generation."""
+        self._call(
+            "DELETE", f"/v1/ensembles/{ensemble_id}", headers={"If-Match": f'"{generation}"'}
+        )
+
+    def survivability(self, ensemble_id: str) -> Answer[Any]:
+        """What it survives, by level."""
+        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}/survivability")
+        return Answer(reply.body, reply.body, reply.request_id)
+
+    def members(self, ensemble_id: str) -> Answer[list[structs.Member]]:
+        """Its members."""
+        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}/members")
+        return answer(reply, "members", list[structs.Member])
+
+    def add_member(self, ensemble_id: str, member: Mapping[str, Any]) -> Answer[Any]:
+        """Add a description, or let a running server join."""
+        reply = self._call("POST", f"/v1/ensembles/{ensemble_id}/members", body={"member": member})
+        return Answer(reply.body, reply.body, reply.request_id)
+
+    def remove_member(self, ensemble_id: str, name: str, *, keep_resources: bool) -> None:
+        """Take a member out; its resources stay booked if they are to be kept."""
+        params = {"keep_resources": "true"} if keep_resources else {}
+        self._call("DELETE", f"/v1/ensembles/{ensemble_id}/members/{name}", params=params)
+
+
+class Decisions:
+    """`/v1/decisions`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+        self._transport = transport
+
+    def find(self, text: str) -> str:
+        """The id that an id or its beginning means."""
+        if lookup.UUID.fullmatch(text):
+            return text
+        return lookup.pick(
+            "decision", text, lookup.pages(self._transport, "/v1/decisions", "decisions")
+        )
+
+    def decide(
+        self, decision: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[structs.Decision]:
+        """Place an ensemble jointly and hold the places."""
+        reply = self._call(
+            "POST", "/v1/decisions", body={"decision": decision}, params=dry(dry_run)
+        )
+        return answer(reply, "decision", structs.Decision)
+
+    def show(self, decision_id: str) -> Answer[structs.Decision]:
+        """One decision."""
+        return answer(
+            self._call("GET", f"/v1/decisions/{decision_id}"), "decision", structs.Decision
+        )
+
+    def list(self, *, ensemble_id: str | None = None) -> Answer[list[structs.Decision]]:
+        """Decisions, newest first."""
+        asked: dict[str, str | int] = {} if ensemble_id is None else {"ensemble_id": ensemble_id}
+        body = {"decisions": [*lookup.pages(self._transport, "/v1/decisions", "decisions", asked)]}
+        found = msgspec.convert(body["decisions"], list[structs.Decision], strict=False)
+        return Answer(found, body)
+
+    def renew(self, decision_id: str, hold: str) -> Answer[structs.Decision]:
+        """Hold for so long from now on."""
+        reply = self._call(
+            "PATCH", f"/v1/decisions/{decision_id}", body={"decision": {"hold": hold}}
+        )
+        return answer(reply, "decision", structs.Decision)
+
+    def confirm(self, decision_id: str) -> Answer[Any]:
+        """Close: claimed places stay, unclaimed ones are freed."""
+        reply = self._call("POST", f"/v1/decisions/{decision_id}/confirm", body={})
+        return Answer(reply.body, reply.body, reply.request_id)
+
+    def release(self, decision_id: str) -> None:
+        """Give the places back."""
+        self._call("DELETE", f"/v1/decisions/{decision_id}")
+
+
+class Claims:
+    """`/v1/decisions/{id}/claims` and `/v1/claims`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+
+    def create(self, decision_id: str, claim: Mapping[str, Any]) -> Answer[structs.Claim]:
+        """Take a member's place for the server described."""
+        reply = self._call("POST", f"/v1/decisions/{decision_id}/claims", body={"claim": claim})
+        return answer(reply, "claim", structs.Claim)
+
+    def list(self, decision_id: str) -> Answer[list[structs.Claim]]:
+        """The claims of a decision, oldest first."""
+        reply = self._call("GET", f"/v1/decisions/{decision_id}/claims")
+        return answer(reply, "claims", list[structs.Claim])
+
+    def show(self, claim_id: str) -> Answer[structs.Claim]:
+        """One claim."""
+        return answer(self._call("GET", f"/v1/claims/{claim_id}"), "claim", structs.Claim)
+
+    def set(self, claim_id: str, change: Mapping[str, Any]) -> Answer[structs.Claim]:
+        """Report what became of the server."""
+        reply = self._call("PATCH", f"/v1/claims/{claim_id}", body={"claim": change})
+        return answer(reply, "claim", structs.Claim)
+
+
+class Explanations:
+    """`/v1/explanations`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+
+    def show(self, explanation_id: str) -> Answer[Any]:
+        """One explanation; operators get its replayable instance with it."""
+        reply = self._call("GET", f"/v1/explanations/{explanation_id}")
+        return Answer(reply.body["explanation"], reply.body, reply.request_id)

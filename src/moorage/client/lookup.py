@@ -1,0 +1,49 @@
+"""From what people type, an id, its beginning or a name, to the id."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.client.errors import Ambiguous, Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.client.transport import Transport
+
+UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+BEGINNING: Final = re.compile(r"[0-9a-f-]{2,36}", re.ASCII)
+PAGE: Final = 1000
+
+
+def pages(
+    transport: Transport, path: str, key: str, params: Mapping[str, str | int] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Every item of a listing, page after page."""
+    marker: dict[str, str] = {}
+    while True:
+        asked = {"limit": PAGE, **(params or {}), **marker}
+        items = transport.call("GET", path, params=asked).body[key]
+        yield from items
+        if len(items) < PAGE:
+            return
+        marker = {"marker": items[-1]["id"]}
+
+
+def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
+    """The id of the one thing that `text` means: an id, a name, or an id's beginning.
+
+    Raises:
+        Missing: nothing fits.
+        Ambiguous: several do; a name wins over the beginning of an id.
+    """
+    everything = list(items)
+    named = [str(item["id"]) for item in everything if text in {item["id"], item.get("name")}]
+    begun = [str(item["id"]) for item in everything if str(item["id"]).startswith(text)]
+    fitting = named or (begun if BEGINNING.fullmatch(text) else [])
+    if not fitting:
+        raise Missing(kind, text)
+    if len(fitting) > 1:
+        raise Ambiguous(kind, text, tuple(fitting))
+    return fitting[0]

@@ -1,0 +1,48 @@
+"""The client: one object per caller, one attribute per noun of the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
+from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
+from moorage.client.transport import Transport
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import httpx
+
+    from moorage.client.discovery import Access
+
+
+class Moorage:
+    """Everything one caller can ask of one service."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.ensembles = Ensembles(transport)
+        self.decisions = Decisions(transport)
+        self.claims = Claims(transport)
+        self.explanations = Explanations(transport)
+        self.flavors = Flavors(transport)
+        self.topology = Topologies(transport)
+        self.fleet = Fleets(transport)
+        self.placement = Placement(transport)
+        self.simulation = Simulation(transport)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._transport.close()
+
+
+def connect(access: Access, *, through: httpx.BaseTransport | None = None) -> Moorage:
+    """A client for an endpoint and identity; see `discovery.find`. Connects when first asked."""
+    return Moorage(Transport(access, through=through))

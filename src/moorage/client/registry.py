@@ -1,0 +1,119 @@
+"""Running simulations, known by name: one small JSON file each in the user's state directory.
+
+A file outlives a killed simulation, so every look checks that its process still lives, and
+removes the file when it does not. A process is known by its id and its start time, since ids
+are used again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_STARTED: Final = 19
+"""Index of the start time among the fields of /proc/<pid>/stat after the command's name."""
+
+
+class Registration(msgspec.Struct, frozen=True):
+    """A simulation that was started. `directory` holds its database and its log."""
+
+    name: str
+    endpoint: str
+    pid: int
+    born: str
+    """The process's start time as the system tells it, or empty where it does not."""
+    token: str
+    directory: str
+    fleet: str = ""
+
+
+def state_directory(environment: Mapping[str, str]) -> Path:
+    """Where registrations live: `$XDG_STATE_HOME/moorage/sims`."""
+    home = environment.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(home) / "moorage" / "sims"
+
+
+def check_name(name: str) -> str:
+    """The name, if it is one.
+
+    Raises:
+        InvalidDescription: it could not be a file's name.
+    """
+    if NAME.fullmatch(name) is None:
+        raise InvalidDescription(
+            f"not a name for a simulation: {name!r} (letters, digits, '.', '_' and '-')"
+        )
+    return name
+
+
+def born(pid: int) -> str | None:
+    """When the process started, empty where the system does not tell, None if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return "" if not Path("/proc/self/stat").exists() and _answers_signals(pid) else None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else fields[_STARTED]
+
+
+def _answers_signals(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def alive(registration: Registration) -> bool:
+    """Whether the registered process is the one that still runs."""
+    return born(registration.pid) == registration.born
+
+
+def write(directory: Path, registration: Registration) -> None:
+    """Register, replacing an older registration of the name at once or not at all."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = directory / f"{registration.name}.json"
+    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh.write_bytes(msgspec.json.encode(registration))
+    fresh.replace(path)
+
+
+def read(directory: Path, name: str) -> Registration | None:
+    """The running simulation of that name, or None; a stale registration is removed."""
+    if NAME.fullmatch(name) is None:
+        return None
+    path = directory / f"{name}.json"
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Registration)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError:
+        path.unlink(missing_ok=True)
+        return None
+    if not alive(found):
+        path.unlink(missing_ok=True)
+        return None
+    return found
+
+
+def forget(directory: Path, name: str) -> None:
+    """Remove a registration, if there is one."""
+    (directory / f"{name}.json").unlink(missing_ok=True)
+
+
+def running(directory: Path) -> Iterator[Registration]:
+    """Every running simulation, by name."""
+    for path in sorted(directory.glob("*.json")):
+        found = read(directory, path.stem)
+        if found is not None:
+            yield found

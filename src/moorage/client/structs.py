@@ -1,0 +1,166 @@
+"""The API's answers as structs: the fields that programs work with.
+
+Fields that a newer service adds are passed over, and those a caller may not see have defaults,
+so one client serves operators and tenants. The untouched body is beside every struct (`Answer`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Answer(msgspec.Struct, Generic[T], frozen=True):
+    """What was answered: decoded, and word for word."""
+
+    value: T
+    body: Any
+    request_id: str = ""
+
+
+class Role(msgspec.Struct, frozen=True):
+    """A role as described: the entry of `members` in an ensemble's body."""
+
+    name: str
+    count: int = 1
+    kind: str = "server"
+    flavor: str | None = None
+    resources: dict[str, int] = {}
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """A policy as stored; its parameters are in the body."""
+
+    name: str
+    type: str
+    members: list[Any] | str = []
+    zip: list[str] | bool | None = None
+    strength: Any = "required"
+
+
+class Ensemble(msgspec.Struct, frozen=True):
+    """An ensemble. `generation` is what a change must name."""
+
+    id: str
+    name: str = ""
+    project_id: str = ""
+    generation: int = 0
+    members: list[Role] = []
+    policies: list[Policy] = []
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One member and what became of it."""
+
+    name: str
+    role: str = ""
+    server_id: str | None = None
+    status: str = ""
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """Where a member stands. Labels in `domains` are opaque; `host` is the operator's."""
+
+    member: str
+    kind: str = "server"
+    domains: dict[str, str] = {}
+    claimed_by: str | None = None
+    host: str | None = None
+
+
+class PolicyStatus(msgspec.Struct, frozen=True):
+    """How a placement stands to one policy."""
+
+    name: str
+    satisfied: bool = True
+    slack: int | None = None
+    penalty: int = 0
+
+
+class Solve(msgspec.Struct, frozen=True):
+    """How the answer was found."""
+
+    solver: str = ""
+    optimal: bool = False
+    value: float = 0
+    bound: float = 0
+    wall_ms: float = 0
+    seed: int = 0
+
+
+class Additional(msgspec.Struct, frozen=True):
+    """How many more of a role would fit."""
+
+    count: int
+    exact: bool = True
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A joint placement; `expires_at` is the end of its hold."""
+
+    ensemble_id: str
+    id: str | None = None
+    status: str = ""
+    project_id: str = ""
+    ensemble_generation: int = 0
+    generation: int = 0
+    expires_at: str | None = None
+    created_at: str | None = None
+    revision: int = 0
+    solve: Solve = Solve()
+    assignments: list[Assignment] = []
+    policies: list[PolicyStatus] = []
+    max_additional: dict[str, Additional] = {}
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """One member's place taken for a server."""
+
+    id: str
+    member: str
+    status: str = ""
+    decision_id: str = ""
+    ensemble_id: str = ""
+    server_id: str | None = None
+    expires_at: str | None = None
+    present_as: dict[str, Any] = {}
+
+
+class Confirmation(msgspec.Struct, frozen=True):
+    """What confirming did."""
+
+    claimed: int
+    released: int
+    members: int
+
+
+class Flavor(msgspec.Struct, frozen=True):
+    """A named size."""
+
+    id: str
+    name: str
+    resources: dict[str, int] = {}
+    required: list[Any] = []
+    forbidden: list[str] = []
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """A resource provider as the Placement dialect lists it."""
+
+    uuid: str
+    name: str
+    generation: int = 0
+    parent_provider_uuid: str | None = None
+    root_provider_uuid: str | None = None
+
+
+class Created(msgspec.Struct, frozen=True):
+    """An ensemble written (or, in a dry run, only judged), with the decision asked for."""
+
+    ensemble: Ensemble | None = None
+    decision: Decision | None = None

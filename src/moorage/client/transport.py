@@ -1,0 +1,134 @@
+"""One HTTP call: request out, answer or typed error back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from moorage.client.errors import NotMoorage, Unreachable, error_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from moorage.client.discovery import Access
+
+PLACEMENT_VERSION: Final = "placement latest"
+NATIVE_VERSION: Final = "ensemble latest"
+_SUCCESS: Final = range(200, 300)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A successful answer. `body` is None for an empty one."""
+
+    status: int
+    body: Any
+    request_id: str
+    etag: str | None
+
+
+class Transport:
+    """Calls one service as one caller, over kept-alive connections."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        timeout: float = 120.0,
+        through: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Open nothing yet; `through` replaces the network (a WSGI application, in tests)."""
+        headers = {
+            "X-Auth-Token": access.token,
+            "OpenStack-API-Version": f"{NATIVE_VERSION}, {PLACEMENT_VERSION}",
+            "Accept": "application/json",
+        }
+        if access.roles is not None:
+            headers["X-Roles"] = ",".join(access.roles)
+        self._endpoint = access.endpoint
+        self._http = httpx.Client(
+            base_url=access.endpoint,
+            headers=headers,
+            timeout=httpx.Timeout(timeout, connect=5.0),
+            transport=through,
+            trust_env=not _is_local(access.endpoint),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        params: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """Ask and return the answer.
+
+        Raises:
+            ApiError: the service refused; its subclass says why.
+            Unreachable: nobody answered.
+            NotMoorage: the answer is not JSON.
+        """
+        content = None if body is None else msgspec.json.encode(body)
+        sent = dict(headers or {})
+        if content is not None:
+            sent["Content-Type"] = "application/json"
+        try:
+            answer = self._http.request(method, path, content=content, params=params, headers=sent)
+        except httpx.TimeoutException as error:
+            raise Unreachable(self._endpoint, "no answer in time") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Unreachable(self._endpoint, _plain(error)) from error
+        decoded = self._decode(answer)
+        if answer.status_code not in _SUCCESS:
+            raise error_for(answer.status_code, decoded)
+        return Reply(
+            answer.status_code,
+            decoded,
+            answer.headers.get("X-Openstack-Request-Id", ""),
+            answer.headers.get("ETag"),
+        )
+
+    def _decode(self, answer: httpx.Response) -> Any:  # noqa: ANN401 - JSON is what it is
+        if not answer.content:
+            return None
+        try:
+            return msgspec.json.decode(answer.content)
+        except msgspec.DecodeError as error:
+            if answer.status_code not in _SUCCESS:
+                raise error_for(answer.status_code, {"title": answer.reason_phrase}) from error
+            raise NotMoorage(f"{self._endpoint} did not answer in JSON") from error
+
+
+def _is_local(endpoint: str) -> bool:
+    """Whether the service is on this machine, where a configured proxy would only be in the way."""
+    host = urlsplit(endpoint).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def _plain(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    if "Connection refused" in text or "[Errno 111]" in text:
+        return "connection refused (is it running?)"
+    return text
