@@ -23,9 +23,10 @@ from moorage.domain.changes import (
     PutTraits,
     ReplaceAllocations,
 )
-from moorage.domain.errors import Conflict, Forbidden
+from moorage.domain.errors import Conflict
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
+from moorage.usecases.access import for_operators
 from moorage.usecases.recorded_providers import recorded
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> Loaded:
         Conflict: the ledger has something of the same name that differs.
         UnknownName, CapacityExceeded, ConstraintViolated, ConcurrentUpdate: from the commit.
     """
-    if not caller.operator:
-        raise Forbidden("loading a fleet takes the admin role")
+    for_operators(caller)
     snapshot = store.snapshot()
     differences: list[str] = []
     hosts = [one for one in part.providers if _is_new(one, snapshot, differences)]
