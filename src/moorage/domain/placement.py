@@ -34,6 +34,10 @@ class Ground(Protocol):
         """The trees, for looking up levels and distances."""
 
     @property
+    def project_id(self) -> str:
+        """The project of the ensemble that is placed: who is not foreign."""
+
+    @property
     def host_count(self) -> int:
         """How many hosts there are; rows are `range(host_count)`."""
 

@@ -1,0 +1,82 @@
+"""affinity: all members in one domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.policies.contract import Example, Violation
+from moorage.policies.levels import crowd, homeless, standing
+from moorage.policies.parameters import about, read
+from moorage.policies.primitives import SameDomain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge, Weaker
+    from moorage.policies.primitives import Primitive
+
+
+@dataclass(frozen=True, slots=True)
+class Affinity:
+    """All selected members stand in the same domain: on one host, or in one rack, zone, ...
+
+    Use it for members that must share something a domain has: a host's memory bus, a rack's
+    switch, a zone's storage. With `zip`, each i-th set of members shares a domain of its own.
+    Broken by one for every domain used beyond the first.
+    """
+
+    type: ClassVar[str] = "affinity"
+    summary: ClassVar[str] = "all members in the same domain"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("both on one host", {}, ("r1/h1", "r1/h1"), good=True),
+        Example("two hosts of one rack are two hosts", {}, ("r1/h1", "r1/h2"), good=False),
+        Example("one rack is enough", {"level": "rack"}, ("r1/h1", "r1/h3"), good=True),
+        Example("two racks of one zone", {"level": "rack"}, ("r1/h1", "r2/h1"), good=False),
+        Example("one zone", {"level": "zone"}, ("r1/h1", "r2/h1"), good=True),
+    )
+
+    level: str = field(default=HOST, metadata=about("Level of the domain they share."))
+    tree: str = field(default=DEFAULT_TREE, metadata=about("Tree the level belongs to."))
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, object], *, path: str) -> Affinity:
+        """Read wire parameters."""
+        return read(cls, parameters, path=path)
+
+    def check(self, topology: Topology) -> None:
+        """Refuse a level the tree does not have."""
+        topology.find_level(self.level, self.tree)
+
+    def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
+        """One for members without a domain, and one for the domains used beyond the first."""
+        level = Level(self.tree, self.level)
+        return (*homeless(edge, placement, level), *self._scattered(edge, placement, level))
+
+    def _scattered(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+        used = {placement.domain(member, level) for member in edge} - {-1}
+        if len(used) > 1:
+            text = f"{crowd(edge)} stand in {len(used)} {level}s instead of one"
+            yield Violation(edge, text, len(used) - 1)
+
+    def slack(self, edge: Edge, placement: Placement) -> None:
+        """Together or not: there is no measure in between."""
+
+    def post(
+        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+    ) -> Iterable[Primitive]:
+        """The same domain, on hosts that have one."""
+        level = Level(self.tree, self.level)
+        yield SameDomain(policy=name, members=edge, weight=weight, level=level)
+        yield from standing(edge, ground, level, name=name, weight=weight)
+
+    def needs(self, edge: Edge, ground: Ground) -> str:
+        """One domain with room for all."""
+        return f"one {Level(self.tree, self.level)} with room for {crowd(edge)}"
+
+    def weaker(self, edge: Edge) -> tuple[Weaker, ...]:
+        """None: which level is wider is the topology's affair; it can only become preferred."""
+        return ()

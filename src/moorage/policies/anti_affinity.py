@@ -1,0 +1,109 @@
+"""anti-affinity: no more than so many members in one domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.levels import crowd, homeless, members_in, plural, standing
+from moorage.policies.parameters import about, read
+from moorage.policies.primitives import AtMost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge
+    from moorage.policies.primitives import Primitive
+
+STEPS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class AntiAffinity:
+    """No domain holds more than `max_per_domain` of the selected members.
+
+    With the default of one this is "each on its own host" (or rack, ...); a larger number
+    bounds what one failing domain takes along. It says nothing about evenness: `spread` does.
+    Broken by one for every member above the limit, in each domain.
+    """
+
+    type: ClassVar[str] = "anti-affinity"
+    summary: ClassVar[str] = "at most so many members in one domain"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("each on its own host", {}, ("r1/h1", "r1/h2", "r2/h1"), good=True),
+        Example("two on one host", {}, ("r1/h1", "r1/h1"), good=False),
+        Example("two hosts, one rack", {"level": "rack"}, ("r1/h1", "r1/h2"), good=False),
+        Example(
+            "two per rack allowed",
+            {"level": "rack", "max_per_domain": 2},
+            ("r1/h1", "r1/h1", "r3/h1"),
+            good=True,
+        ),
+        Example(
+            "three in a rack where two are allowed",
+            {"level": "rack", "max_per_domain": 2},
+            ("r1/h1", "r1/h2", "r1/h3"),
+            good=False,
+        ),
+    )
+
+    max_per_domain: int = field(
+        default=1, metadata=about("How many members one domain may hold.", minimum=1)
+    )
+    level: str = field(default=HOST, metadata=about("Level of the domains."))
+    tree: str = field(default=DEFAULT_TREE, metadata=about("Tree the level belongs to."))
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, object], *, path: str) -> AntiAffinity:
+        """Read wire parameters."""
+        return read(cls, parameters, path=path)
+
+    def check(self, topology: Topology) -> None:
+        """Refuse a level the tree does not have."""
+        topology.find_level(self.level, self.tree)
+
+    def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
+        """One for each domain that holds too many, as large as the surplus."""
+        level = Level(self.tree, self.level)
+        return (*homeless(edge, placement, level), *self._crowded(edge, placement, level))
+
+    def _crowded(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+        for domain, count in placement.counts(edge, level).items():
+            if count > self.max_per_domain:
+                name = placement.ground.domain_name(level, domain)
+                text = f"{level} {name} holds {count} of {crowd(edge)}, more than "
+                yield Violation(
+                    members_in(edge, placement, level, domain),
+                    f"{text}{self.max_per_domain}",
+                    count - self.max_per_domain,
+                )
+
+    def slack(self, edge: Edge, placement: Placement) -> int:
+        """How many more members the fullest domain may take."""
+        counts = placement.counts(edge, Level(self.tree, self.level))
+        return self.max_per_domain - max(counts.values(), default=0)
+
+    def post(
+        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+    ) -> Iterable[Primitive]:
+        """At most so many in each domain, on hosts that have one."""
+        level = Level(self.tree, self.level)
+        limit = self.max_per_domain
+        yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=limit)
+        yield from standing(edge, ground, level, name=name, weight=weight)
+
+    def needs(self, edge: Edge, ground: Ground) -> str:
+        """Enough domains: members over the limit, rounded up."""
+        level = Level(self.tree, self.level)
+        least = -(-len(edge) // self.max_per_domain)
+        return f"{plural(level, least)} for {crowd(edge)} (max {self.max_per_domain} per {level})"
+
+    def weaker(self, edge: Edge) -> Iterable[Weaker]:
+        """A larger limit, up to where it says nothing any more."""
+        most = min(len(edge), self.max_per_domain + STEPS)
+        for limit in range(self.max_per_domain + 1, most + 1):
+            yield Weaker(limit - self.max_per_domain, {"max_per_domain": limit})

@@ -1,0 +1,145 @@
+"""exclusive: nobody else in the members' domains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.levels import crowd, homeless, plural, standing
+from moorage.policies.parameters import about, read
+from moorage.policies.primitives import NeverOn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.placement import Ground, Occupant, Placement
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge
+    from moorage.policies.primitives import Primitive
+
+OTHERS = "others"
+OTHER_PROJECTS = "other_projects"
+TAG = "tag:"
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusive:
+    """No foreigner stands in a domain that holds one of the selected members.
+
+    `against` says who is foreign: consumers of `other_projects` (the default), all `others`
+    that are not of this ensemble, or those tagged `tag:<name>`. Members of the ensemble itself
+    never are. While the ensemble stands, its domains are closed to those foreigners as well.
+    Broken by one for every member in a domain with a foreigner.
+    """
+
+    type: ClassVar[str] = "exclusive"
+    summary: ClassVar[str] = "no foreigners in the members' domains"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("an empty host", {}, ("r1/h1",), good=True, foreign=("r1/h2",)),
+        Example("a host in use", {}, ("r1/h1",), good=False, foreign=("r1/h1",)),
+        Example("a rack in use", {"level": "rack"}, ("r1/h1",), good=False, foreign=("r1/h2",)),
+        Example(
+            "a rack of our own",
+            {"level": "rack"},
+            ("r1/h1", "r1/h2"),
+            good=True,
+            foreign=("r2/h1", "r3/h1"),
+        ),
+        Example(
+            "against everybody else",
+            {"against": "others"},
+            ("r1/h1",),
+            good=False,
+            foreign=("r1/h1",),
+        ),
+        Example(
+            "only consumers with the tag are foreign",
+            {"against": "tag:noisy"},
+            ("r1/h1",),
+            good=True,
+            foreign=("r1/h1",),
+        ),
+    )
+
+    against: str = field(
+        default=OTHER_PROJECTS,
+        metadata=about(
+            "Who is foreign: other_projects, others, or tag:<name>.",
+            pattern=r"others|other_projects|tag:.+",
+        ),
+    )
+    level: str = field(default=HOST, metadata=about("Level of the domains to keep alone."))
+    tree: str = field(default=DEFAULT_TREE, metadata=about("Tree the level belongs to."))
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, object], *, path: str) -> Exclusive:
+        """Read wire parameters."""
+        return read(cls, parameters, path=path)
+
+    def check(self, topology: Topology) -> None:
+        """Refuse a level the tree does not have."""
+        topology.find_level(self.level, self.tree)
+
+    def forbids(self, occupant: Occupant, project_id: str) -> bool:
+        """Whether a consumer is foreign to an ensemble of that project."""
+        if self.against == OTHERS:
+            return True
+        if self.against == OTHER_PROJECTS:
+            return occupant.project_id != project_id
+        return self.against.removeprefix(TAG) in occupant.tags
+
+    def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
+        """One for each member whose domain holds a foreigner."""
+        level = Level(self.tree, self.level)
+        return (*homeless(edge, placement, level), *self._shared(edge, placement, level))
+
+    def _shared(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+        ground = placement.ground
+        used = set(placement.counts(edge, level))
+        taken = {
+            domain
+            for host, domain in enumerate(ground.domains(level))
+            if domain in used and self._foreign(ground, host)
+        }
+        for member in edge:
+            domain = placement.domain(member, level)
+            if domain in taken:
+                name = ground.domain_name(level, domain)
+                yield Violation((member,), f"{member} shares {level} {name} with foreigners")
+
+    def _foreign(self, ground: Ground, host: int) -> bool:
+        return any(self.forbids(one, ground.project_id) for one in ground.foreigners(host))
+
+    def slack(self, edge: Edge, placement: Placement) -> None:
+        """Alone or not: there is no measure in between."""
+
+    def post(
+        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+    ) -> Iterable[Primitive]:
+        """Never on a host of a domain that holds a foreigner."""
+        level = Level(self.tree, self.level)
+        hosts = self._closed(ground, level)
+        if hosts:
+            yield NeverOn(policy=name, members=edge, weight=weight, hosts=hosts)
+        yield from standing(edge, ground, level, name=name, weight=weight)
+
+    def _closed(self, ground: Ground, level: Level) -> frozenset[int]:
+        domains = ground.domains(level)
+        taken = {
+            domains[host]
+            for host in range(ground.host_count)
+            if domains[host] >= 0 and self._foreign(ground, host)
+        }
+        return frozenset(host for host, domain in enumerate(domains) if domain in taken)
+
+    def needs(self, edge: Edge, ground: Ground) -> str:
+        """Domains without foreigners."""
+        level = Level(self.tree, self.level)
+        return f"{plural(level, 2).removeprefix('2 ')} without {self.against} for {crowd(edge)}"
+
+    def weaker(self, edge: Edge) -> Iterable[Weaker]:
+        """Tolerate consumers of the own project."""
+        if self.against == OTHERS:
+            yield Weaker(1, {"against": OTHER_PROJECTS})

@@ -1,0 +1,52 @@
+"""What several policies share: words for members and levels, and members that stand nowhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.policies.contract import Violation
+from moorage.policies.primitives import OnlyOn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.topology import Level
+    from moorage.policies.contract import Edge
+
+
+def crowd(edge: Edge) -> str:
+    """Say who is meant: `4 x db`, or `app[0] and db[0]` for single members."""
+    counts: dict[str, int] = {}
+    for member in edge:
+        counts[member.role] = counts.get(member.role, 0) + 1
+    if len(counts) > 1 and len(edge) <= len(counts):
+        return " and ".join(str(member) for member in edge)
+    return " and ".join(f"{count} x {role}" for role, count in counts.items())
+
+
+def plural(level: Level, count: int) -> str:
+    """`1 rack`, `4 racks`, `2 power:feeds`."""
+    return f"{count} {level}" if count == 1 else f"{count} {level}s"
+
+
+def homeless(edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+    """One violation for each member whose host stands in no domain of the level."""
+    for member in edge:
+        if placement.domain(member, level) < 0:
+            yield Violation((member,), f"{member} stands in no {level}")
+
+
+def standing(
+    edge: Edge, ground: Ground, level: Level, *, name: str, weight: int | None
+) -> Iterator[OnlyOn]:
+    """Keep the members on hosts that stand in a domain of the level; nothing if all do."""
+    domains = ground.domains(level)
+    hosts = frozenset(host for host, domain in enumerate(domains) if domain >= 0)
+    if len(hosts) < ground.host_count:
+        yield OnlyOn(policy=name, members=edge, weight=weight, hosts=hosts)
+
+
+def members_in(edge: Edge, placement: Placement, level: Level, domain: int) -> Edge:
+    """The members of the edge that stand in that domain."""
+    return tuple(member for member in edge if placement.domain(member, level) == domain)

@@ -1,0 +1,146 @@
+"""Wire parameters of a policy, read from the fields of its dataclass.
+
+A policy says what its parameters are once, as fields: the type, the default, and in the
+metadata (`about`) a sentence and bounds. Reading, refusing and the JSON schema follow.
+Understood types: `int`, `str`, either of them `| None`, and `frozenset[str]`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, Field, fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T")
+
+MAX_TEXT = 255
+MAX_NUMBER = 1_000_000
+
+
+def about(
+    text: str, *, minimum: int = 0, choices: tuple[str, ...] = (), pattern: str = ""
+) -> Mapping[str, object]:
+    """Metadata of one parameter: what it means, and what values it takes.
+
+    `minimum` bounds integers; `choices` lists the only strings, `pattern` (a regular
+    expression that must match the whole) describes them.
+    """
+    return {"about": text, "minimum": minimum, "choices": choices, "pattern": pattern}
+
+
+def read(cls: type[T], parameters: Mapping[str, object], *, path: str) -> T:
+    """Make a policy from wire parameters.
+
+    Raises:
+        InvalidDescription: an unknown, missing, ill-typed or out-of-range parameter.
+    """
+    known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]  # a dataclass
+    for name in parameters:
+        if name not in known:
+            raise InvalidDescription(
+                f"no parameter {name!r}; there are: {', '.join(known)}", path=_at(path, name)
+            )
+    hints = get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for name, field in known.items():
+        if name in parameters:
+            values[name] = _value(parameters[name], hints[name], field, _at(path, name))
+        elif _required(field):
+            raise InvalidDescription(f"parameter {name!r} is missing", path=_at(path, name))
+    return cls(**values)
+
+
+def schema(cls: type) -> dict[str, object]:
+    """The JSON schema (draft 2020-12) of a policy's parameters."""
+    hints = get_type_hints(cls)
+    return {
+        "type": "object",
+        "properties": {f.name: _property(hints[f.name], f) for f in fields(cls)},
+        "required": [f.name for f in fields(cls) if _required(f)],
+        "additionalProperties": False,
+    }
+
+
+def given(policy: object) -> dict[str, object]:
+    """The parameters of a policy as they would be written on the wire, defaults left out."""
+    found: dict[str, object] = {}
+    for field in fields(policy):  # type: ignore[arg-type]  # a dataclass instance
+        value = getattr(policy, field.name)
+        if _required(field) or value != _default(field):
+            found[field.name] = sorted(value) if isinstance(value, frozenset) else value
+    return found
+
+
+def _value(value: object, hint: object, field: Field[Any], path: str) -> object:
+    kinds = set(get_args(hint)) or {hint}
+    if value is None and type(None) in kinds:
+        return None
+    if int in kinds:
+        return _integer(value, field, path)
+    if str in kinds and "frozenset" not in str(hint):
+        return _text(value, field, path)
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise InvalidDescription(f"must be a list of strings, not {value!r}", path=path)
+    return frozenset(_text(item, field, f"{path}[{i}]") for i, item in enumerate(value))
+
+
+def _integer(value: object, field: Field[Any], path: str) -> int:
+    low = field.metadata["minimum"]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidDescription(f"must be an integer, not {value!r}", path=path)
+    if not low <= value <= MAX_NUMBER:
+        raise InvalidDescription(f"must be between {low} and {MAX_NUMBER}, not {value}", path=path)
+    return value
+
+
+def _text(value: object, field: Field[Any], path: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
+        raise InvalidDescription(
+            f"must be a string of 1 to {MAX_TEXT} characters, not {value!r}", path=path
+        )
+    choices, pattern = field.metadata["choices"], field.metadata["pattern"]
+    if choices and value not in choices:
+        raise InvalidDescription(f"must be one of {', '.join(choices)}, not {value!r}", path=path)
+    if pattern and re.fullmatch(pattern, value) is None:
+        raise InvalidDescription(f"must match {pattern}, not {value!r}", path=path)
+    return value
+
+
+def _property(hint: object, field: Field[Any]) -> dict[str, object]:
+    kinds = set(get_args(hint)) or {hint}
+    found: dict[str, object] = {"description": field.metadata["about"]}
+    text: dict[str, object] = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}
+    if field.metadata["choices"]:
+        text["enum"] = list(field.metadata["choices"])
+    if field.metadata["pattern"]:
+        text["pattern"] = f"^(?:{field.metadata['pattern']})$"
+    if "frozenset" in str(hint):
+        found |= {"type": "array", "items": text, "uniqueItems": True}
+    elif int in kinds:
+        found |= {"type": "integer", "minimum": field.metadata["minimum"], "maximum": MAX_NUMBER}
+    else:
+        found |= text
+    if not _required(field):
+        default = _default(field)
+        if default is not None:
+            found["default"] = sorted(default) if isinstance(default, frozenset) else default
+    return found
+
+
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _default(field: Field[Any]) -> object:
+    if field.default is not MISSING:
+        return field.default
+    return field.default_factory() if field.default_factory is not MISSING else None
+
+
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,106 @@
+"""proximity: near each other in a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.topology import DEFAULT_TREE, Level
+from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.levels import crowd, homeless, standing
+from moorage.policies.parameters import about, read
+from moorage.policies.primitives import SameDomain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge
+    from moorage.policies.primitives import Primitive
+
+STEPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Proximity:
+    """The selected members are near each other: in one domain, or at most so far apart.
+
+    Say how near either as the `level` of the domain they share, or as `max_distance`: 0 is the
+    same host, 1 the same domain of the lowest level (a rack, where racks are the lowest), and
+    so on up the tree. Meant for `zip`: each application server beside its own database.
+    Broken by one for every domain used beyond the first.
+    """
+
+    type: ClassVar[str] = "proximity"
+    summary: ClassVar[str] = "members near each other: same domain, or a bounded distance"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("one rack", {"level": "rack"}, ("r1/h1", "r1/h2"), good=True),
+        Example("two racks", {"level": "rack"}, ("r1/h1", "r2/h1"), good=False),
+        Example("distance 0 is one host", {"max_distance": 0}, ("r1/h1", "r1/h1"), good=True),
+        Example("two hosts are 1 apart", {"max_distance": 0}, ("r1/h1", "r1/h2"), good=False),
+        Example("racks of a zone are 2 apart", {"max_distance": 2}, ("r1/h1", "r2/h1"), good=True),
+        Example("zones are 3 apart", {"max_distance": 2}, ("r1/h1", "r3/h1"), good=False),
+    )
+
+    level: str | None = field(default=None, metadata=about("Level of the domain they share."))
+    max_distance: int | None = field(
+        default=None, metadata=about("How far apart two members may be, in levels of the tree.")
+    )
+    tree: str = field(default=DEFAULT_TREE, metadata=about("Tree that is meant."))
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, object], *, path: str) -> Proximity:
+        """Read wire parameters; exactly one of `level` and `max_distance`."""
+        policy = read(cls, parameters, path=path)
+        if (policy.level is None) == (policy.max_distance is None):
+            raise InvalidDescription("give either level or max_distance", path=path)
+        return policy
+
+    def check(self, topology: Topology) -> None:
+        """Refuse a level the tree does not have."""
+        if self.level is not None:
+            topology.find_level(self.level, self.tree)
+
+    def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
+        """One for members without a domain, and one for the domains beyond the first."""
+        level = self._level(placement.ground.topology)
+        if level is None:
+            return ()
+        return (*homeless(edge, placement, level), *self._far(edge, placement, level))
+
+    def _far(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+        domains = sorted(placement.counts(edge, level))
+        if len(domains) > 1:
+            text = f"{crowd(edge)} in different {level}s"
+            yield Violation(edge, text, len(domains) - 1)
+
+    def _level(self, topology: Topology) -> Level | None:
+        if self.level is not None:
+            return Level(self.tree, self.level)
+        assert self.max_distance is not None
+        return topology.level_within(self.max_distance, self.tree)
+
+    def slack(self, edge: Edge, placement: Placement) -> None:
+        """Near enough or not: there is no measure in between."""
+
+    def post(
+        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+    ) -> Iterable[Primitive]:
+        """The same domain of the level that stands for the distance."""
+        level = self._level(ground.topology)
+        if level is not None:
+            yield SameDomain(policy=name, members=edge, weight=weight, level=level)
+            yield from standing(edge, ground, level, name=name, weight=weight)
+
+    def needs(self, edge: Edge, ground: Ground) -> str:
+        """One domain with room for all."""
+        level = self._level(ground.topology)
+        return f"one {level or self.tree} with room for {crowd(edge)}"
+
+    def weaker(self, edge: Edge) -> Iterable[Weaker]:
+        """A larger distance; a level can only become preferred."""
+        if self.max_distance is not None:
+            for step in range(1, STEPS + 1):
+                yield Weaker(step, {"max_distance": self.max_distance + step})

@@ -1,0 +1,125 @@
+"""separation: far from each other in a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.topology import DEFAULT_TREE, Level
+from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.levels import crowd, homeless, members_in, plural, standing
+from moorage.policies.parameters import about, read
+from moorage.policies.primitives import AtMost, NeverOn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge
+    from moorage.policies.primitives import Primitive
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """Every two of the selected members are far from each other.
+
+    Say how far either as a `level` they must not share, or as `min_distance`: 1 is another
+    host, 2 another domain of the lowest level (a rack, where racks are the lowest), and so on
+    up the tree. Use a tree of its own for what is not the location: `{"level": "feed", "tree":
+    "power"}` keeps two servers off one power feed. Broken by one for every member beyond the
+    first in a domain.
+    """
+
+    type: ClassVar[str] = "separation"
+    summary: ClassVar[str] = "members far from each other: different domains, or a least distance"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example("two racks", {"level": "rack"}, ("r1/h1", "r2/h1"), good=True),
+        Example("two hosts of one rack", {"level": "rack"}, ("r1/h1", "r1/h2"), good=False),
+        Example("hosts are 1 apart", {"min_distance": 1}, ("r1/h1", "r1/h2"), good=True),
+        Example("racks of a zone are 2 apart", {"min_distance": 2}, ("r1/h1", "r2/h1"), good=True),
+        Example("... and not 3", {"min_distance": 3}, ("r1/h1", "r2/h1"), good=False),
+        Example("zones are 3 apart", {"min_distance": 3}, ("r1/h1", "r3/h1"), good=True),
+    )
+
+    level: str | None = field(
+        default=None, metadata=about("Level of which no two members share a domain.")
+    )
+    min_distance: int | None = field(
+        default=None,
+        metadata=about("How far apart two members are at least, in levels.", minimum=1),
+    )
+    tree: str = field(default=DEFAULT_TREE, metadata=about("Tree that is meant."))
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, object], *, path: str) -> Separation:
+        """Read wire parameters; exactly one of `level` and `min_distance`."""
+        policy = read(cls, parameters, path=path)
+        if (policy.level is None) == (policy.min_distance is None):
+            raise InvalidDescription("give either level or min_distance", path=path)
+        return policy
+
+    def check(self, topology: Topology) -> None:
+        """Refuse a level the tree does not have, or a distance no two hosts have."""
+        if self.level is not None:
+            topology.find_level(self.level, self.tree)
+        elif self._level(topology) is None:
+            raise InvalidDescription(
+                f"no two hosts are {self.min_distance} apart in tree {self.tree}",
+                path="min_distance",
+            )
+
+    def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
+        """One for each domain that holds several members."""
+        level = self._level(placement.ground.topology)
+        if level is None:
+            return self._impossible(edge)
+        return (*homeless(edge, placement, level), *self._close(edge, placement, level))
+
+    def _impossible(self, edge: Edge) -> tuple[Violation, ...]:
+        text = f"no two hosts are {self.min_distance} apart in tree {self.tree}"
+        return (Violation(edge, text, len(edge) - 1),) if len(edge) > 1 else ()
+
+    def _close(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+        for domain, count in placement.counts(edge, level).items():
+            if count > 1:
+                together = members_in(edge, placement, level, domain)
+                name = placement.ground.domain_name(level, domain)
+                text = f"{' and '.join(map(str, together))} share {level} {name}"
+                yield Violation(together, text, count - 1)
+
+    def _level(self, topology: Topology) -> Level | None:
+        """The level no two members may share; None: even that would not be far enough."""
+        if self.level is not None:
+            return Level(self.tree, self.level)
+        assert self.min_distance is not None
+        return topology.level_within(self.min_distance - 1, self.tree)
+
+    def slack(self, edge: Edge, placement: Placement) -> None:
+        """Apart or not: there is no measure in between."""
+
+    def post(
+        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+    ) -> Iterable[Primitive]:
+        """At most one in each domain of the level that stands for the distance."""
+        level = self._level(ground.topology)
+        if level is None:
+            nowhere = frozenset(range(ground.host_count))
+            yield NeverOn(policy=name, members=edge[1:], weight=weight, hosts=nowhere)
+        else:
+            yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=1)
+            yield from standing(edge, ground, level, name=name, weight=weight)
+
+    def needs(self, edge: Edge, ground: Ground) -> str:
+        """As many domains as members."""
+        level = self._level(ground.topology)
+        if level is None:
+            return f"hosts {self.min_distance} apart for {crowd(edge)}"
+        return f"{plural(level, len(edge))} for {crowd(edge)} (max 1 per {level})"
+
+    def weaker(self, edge: Edge) -> Iterable[Weaker]:
+        """A smaller distance; a level can only become preferred."""
+        if self.min_distance is not None:
+            for distance in range(self.min_distance - 1, 0, -1):
+                yield Weaker(self.min_distance - distance, {"min_distance": distance})

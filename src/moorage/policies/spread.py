@@ -1,0 +1,178 @@
+"""spread: over many domains, and evenly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.topology import DEFAULT_TREE, HOST, Level
+from moorage.policies.contract import Example, Violation, Weaker
+from moorage.policies.levels import crowd, homeless, plural, standing
+from moorage.policies.parameters import about, read
+from moorage.policies.primitives import AtLeastDomains, Skew
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge
+    from moorage.policies.primitives import Primitive
+
+STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The selected members use at least `min_domains` domains and differ by at most `max_skew`.
+
+    The skew is the number of members in the fullest domain less that in the emptiest
+    *eligible* one, used or not. A domain is eligible when at least one of its hosts could hold
+    one of the members if it were empty, so a rack without suitable hosts does not count, and a
+    rack that is merely full does. Give at least one of the two. Broken by the number of domains
+    missing, and by the skew above the limit.
+    """
+
+    type: ClassVar[str] = "spread"
+    summary: ClassVar[str] = "over at least so many domains, evenly"
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            "two racks are enough",
+            {"level": "rack", "min_domains": 2},
+            ("r1/h1", "r1/h2", "r2/h1"),
+            good=True,
+        ),
+        Example(
+            "two hosts are one rack only",
+            {"level": "rack", "min_domains": 2},
+            ("r1/h1", "r1/h2"),
+            good=False,
+        ),
+        Example(
+            "even over all three racks",
+            {"level": "rack", "max_skew": 1},
+            ("r1/h1", "r2/h1", "r3/h1", "r3/h2"),
+            good=True,
+        ),
+        Example(
+            "an unused rack counts as empty",
+            {"level": "rack", "max_skew": 1},
+            ("r1/h1", "r1/h2", "r2/h1"),
+            good=False,
+        ),
+        Example(
+            "both at once",
+            {"level": "zone", "min_domains": 2, "max_skew": 2},
+            ("r1/h1", "r2/h1", "r2/h2", "r3/h1"),
+            good=True,
+        ),
+    )
+
+    min_domains: int | None = field(
+        default=None, metadata=about("How many domains must be used at least.", minimum=1)
+    )
+    max_skew: int | None = field(
+        default=None,
+        metadata=about("How many members the fullest domain may be ahead of the emptiest."),
+    )
+    level: str = field(default=HOST, metadata=about("Level of the domains."))
+    tree: str = field(default=DEFAULT_TREE, metadata=about("Tree the level belongs to."))
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, object], *, path: str) -> Spread:
+        """Read wire parameters; one of `min_domains` and `max_skew` must be given."""
+        policy = read(cls, parameters, path=path)
+        if policy.min_domains is None and policy.max_skew is None:
+            raise InvalidDescription("give min_domains, max_skew or both", path=path)
+        return policy
+
+    def check(self, topology: Topology) -> None:
+        """Refuse a level the tree does not have."""
+        topology.find_level(self.level, self.tree)
+
+    def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
+        """One for too few domains, one for too great a skew."""
+        level = Level(self.tree, self.level)
+        counts = placement.counts(edge, level)
+        return (
+            *homeless(edge, placement, level),
+            *self._too_few(edge, counts, level),
+            *self._uneven(edge, placement, counts),
+        )
+
+    def _too_few(self, edge: Edge, counts: dict[int, int], level: Level) -> Iterator[Violation]:
+        missing = (self.min_domains or 0) - len(counts)
+        if missing > 0:
+            text = f"{crowd(edge)} use {plural(level, len(counts))}, fewer than {self.min_domains}"
+            yield Violation(edge, text, missing)
+
+    def _uneven(
+        self, edge: Edge, placement: Placement, counts: dict[int, int]
+    ) -> Iterator[Violation]:
+        skew = self._skew(edge, placement, counts)
+        if self.max_skew is not None and skew > self.max_skew:
+            text = f"{crowd(edge)} have skew {skew} over the {self.level}s, above {self.max_skew}"
+            yield Violation(edge, text, skew - self.max_skew)
+
+    def _skew(self, edge: Edge, placement: Placement, counts: dict[int, int]) -> int:
+        eligible = eligible_domains(edge, placement.ground, Level(self.tree, self.level))
+        emptiest = min((counts.get(domain, 0) for domain in eligible), default=0)
+        return max(counts.values(), default=0) - emptiest
+
+    def slack(self, edge: Edge, placement: Placement) -> int:
+        """The smaller of domains to spare and skew to spare."""
+        counts = placement.counts(edge, Level(self.tree, self.level))
+        spare = []
+        if self.min_domains is not None:
+            spare.append(len(counts) - self.min_domains)
+        if self.max_skew is not None:
+            spare.append(self.max_skew - self._skew(edge, placement, counts))
+        return min(spare)
+
+    def post(
+        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+    ) -> Iterable[Primitive]:
+        """Enough domains; a bounded skew over the eligible ones; on hosts that have one."""
+        level = Level(self.tree, self.level)
+        if self.min_domains is not None:
+            limit = self.min_domains
+            yield AtLeastDomains(policy=name, members=edge, weight=weight, level=level, limit=limit)
+        if self.max_skew is not None:
+            yield Skew(
+                policy=name,
+                members=edge,
+                weight=weight,
+                level=level,
+                domains=tuple(sorted(eligible_domains(edge, ground, level))),
+                limit=self.max_skew,
+            )
+        yield from standing(edge, ground, level, name=name, weight=weight)
+
+    def needs(self, edge: Edge, ground: Ground) -> str:
+        """The domains asked for, and what evenness means for them."""
+        level = Level(self.tree, self.level)
+        parts = []
+        if self.min_domains is not None:
+            parts.append(f"{plural(level, self.min_domains)} for {crowd(edge)}")
+        if self.max_skew is not None:
+            count = len(eligible_domains(edge, ground, level))
+            parts.append(f"{crowd(edge)} over {plural(level, count)} with skew <= {self.max_skew}")
+        return "; ".join(parts)
+
+    def weaker(self, edge: Edge) -> Iterable[Weaker]:
+        """More skew, or fewer domains; and members more, which can even out the domains."""
+        for step in range(1, STEPS + 1):
+            if self.max_skew is not None and self.max_skew + step <= len(edge):
+                yield Weaker(step, {"max_skew": self.max_skew + step})
+            if self.min_domains is not None and self.min_domains - step >= 1:
+                yield Weaker(step, {"min_domains": self.min_domains - step})
+        if self.max_skew is not None:
+            yield Weaker(2, {}, grow=1)
+
+
+def eligible_domains(edge: Edge, ground: Ground, level: Level) -> frozenset[int]:
+    """Domains with at least one host that could hold one of the members if it were empty."""
+    domains = ground.domains(level)
+    hosts = frozenset[int]().union(*{ground.eligible(member) for member in edge})
+    return frozenset(domains[host] for host in hosts) - {-1}
