@@ -196,6 +196,10 @@ class Snapshot:
                     found[occupant.consumer] = occupant
         return tuple(found.values())
 
+    def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
+        """Rows on which the consumer has stored bookings, live or lapsed."""
+        return self._rows_of_consumer(consumer)
+
     def domains(self, level: Level) -> Rows:
         """[P] the number of each provider's domain at `level`, or -1; at `host` its root's row."""
         return self._domains(level).numbers
