@@ -46,14 +46,7 @@ class Command(command.Command):
             allow_abbrev=False,
         )
         self.arguments(parser)
-        parser.add_argument(
-            "-f",
-            "--format",
-            choices=FORMATS,
-            default="table",
-            dest="form",
-            help="table for people (default); json or yaml: the API's own answer",
-        )
+        self.formats(parser)
         return parser
 
     def _epilogue(self) -> str | None:
@@ -63,6 +56,17 @@ class Command(command.Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the command's own arguments; none by default."""
+
+    def formats(self, parser: argparse.ArgumentParser) -> None:
+        """Declare `-f`; a command where it means something else says so."""
+        parser.add_argument(
+            "-f",
+            "--format",
+            choices=FORMATS,
+            default="table",
+            dest="form",
+            help="table for people (default); json or yaml: the API's own answer",
+        )
 
     def act(self, args: argparse.Namespace) -> Shown | None:
         """Do it. None: everything was said while doing."""

@@ -8,10 +8,10 @@ import sys
 import traceback
 from importlib import import_module
 from importlib.metadata import version as version_of
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from cliff.app import App
-from cliff.commandmanager import CommandManager, EntryPointWrapper
+from cliff.commandmanager import CommandManager
 
 from moorage.cli.commands import COMMANDS, NOUNS
 from moorage.cli.output import FAILED, INTERRUPTED, OK, USAGE
@@ -19,6 +19,9 @@ from moorage.cli.output import FAILED, INTERRUPTED, OK, USAGE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TextIO
+
+    from cliff.command import Command
+    from cliff.commandmanager import EntryPointWrapper
 
 SUMMARY: Final = "Place an application jointly, hold the places, claim them one by one."
 START: Final = """\
@@ -34,17 +37,18 @@ Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forb
 _BROKEN_PIPE: Final = 141
 
 
-class Late(EntryPointWrapper):
-    """A command that is imported when it is needed; what cliff calls an entry point."""
+class Late:
+    """A command that is imported when it is needed; to cliff, an entry point."""
 
     def __init__(self, name: str, value: str) -> None:
         self.name = name
         self.value = value
 
-    def load(self) -> Any:  # noqa: ANN401 - a command class
+    def load(self) -> type[Command]:
         """Import the class."""
         module, _, name = self.value.partition(":")
-        return getattr(import_module(module), name)
+        found: type[Command] = getattr(import_module(module), name)
+        return found
 
 
 class Program(App):
@@ -57,7 +61,7 @@ class Program(App):
         super().__init__(SUMMARY, version_of("moorage"), commands, stdout=stdout, stderr=stderr)
         del commands.commands["help"]
         for name, (value, _) in COMMANDS.items():
-            commands.commands[name] = Late(name, value)
+            commands.commands[name] = cast("EntryPointWrapper", Late(name, value))
 
     def build_option_parser(
         self,

@@ -43,7 +43,18 @@ def show(shown: Shown, form: str, out: TextIO) -> None:
         if shown.text:
             out.write(shown.text + "\n")
     else:
-        console(out).print(shown.text)
+        draw(shown.text, out)
+
+
+def draw(text: RenderableType, out: TextIO) -> None:
+    """Print something rich; what is not a terminal gets no colour and no trailing blanks."""
+    target = console(out)
+    if target.is_terminal:
+        target.print(text)
+        return
+    with target.capture() as captured:
+        target.print(text)
+    out.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def as_json(body: object) -> str:
@@ -108,3 +119,9 @@ def clock_time(instant: str | None) -> str:
     if not instant:
         return "-"
     return instant.partition("T")[2] or instant
+
+
+def flowing(text: str) -> str:
+    """A docstring's paragraphs as lines to be wrapped anew."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,6 +21,12 @@ T = TypeVar("T")
 def answer(reply: Reply, key: str, kind: type[T]) -> Answer[T]:
     """Decode the part of a reply that a key names."""
     value = msgspec.convert(reply.body[key], kind, strict=False)
+    return Answer(value, reply.body, reply.request_id)
+
+
+def made(reply: Reply) -> Answer[structs.Created]:
+    """Decode a reply that may carry an ensemble, a decision or both."""
+    value = msgspec.convert(reply.body, structs.Created, strict=False)
     return Answer(value, reply.body, reply.request_id)
 
 
@@ -50,18 +57,14 @@ class Ensembles:
         reply = self._call(
             "POST", "/v1/ensembles", body={"ensemble": description}, params=dry(dry_run)
         )
-        return Answer(
-            msgspec.convert(reply.body, structs.Created, strict=False),
-            reply.body,
-            reply.request_id,
-        )
+        return made(reply)
 
     def show(self, ensemble_id: str) -> Answer[structs.Ensemble]:
         """One ensemble."""
         reply = self._call("GET", f"/v1/ensembles/{ensemble_id}")
         return answer(reply, "ensemble", structs.Ensemble)
 
-    def list(self, *, all_projects: bool = False) -> Answer[list[structs.Ensemble]]:
+    def all(self, *, all_projects: bool = False) -> Answer[list[structs.Ensemble]]:
         """Every ensemble of the caller's project, or of all projects."""
         asked: dict[str, str | int] = {"all_projects": "true"} if all_projects else {}
         body = {"ensembles": [*lookup.pages(self._transport, "/v1/ensembles", "ensembles", asked)]}
@@ -78,11 +81,7 @@ class Ensembles:
             body={"ensemble": change},
             params=dry(dry_run),
         )
-        return Answer(
-            msgspec.convert(reply.body, structs.Created, strict=False),
-            reply.body,
-            reply.request_id,
-        )
+        return made(reply)
 
     def delete(self, ensemble_id: str, generation: int) -> None:
         """Forget it and release its holds, if it is still at that generation."""
@@ -100,15 +99,23 @@ class Ensembles:
         reply = self._call("GET", f"/v1/ensembles/{ensemble_id}/members")
         return answer(reply, "members", list[structs.Member])
 
-    def add_member(self, ensemble_id: str, member: Mapping[str, Any]) -> Answer[Any]:
+    def add_member(
+        self, ensemble_id: str, member: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[structs.Created]:
         """Add a description, or let a running server join."""
-        reply = self._call("POST", f"/v1/ensembles/{ensemble_id}/members", body={"member": member})
-        return Answer(reply.body, reply.body, reply.request_id)
+        reply = self._call(
+            "POST",
+            f"/v1/ensembles/{ensemble_id}/members",
+            body={"member": member},
+            params=dry(dry_run),
+        )
+        return made(reply)
 
-    def remove_member(self, ensemble_id: str, name: str, *, keep_resources: bool) -> None:
+    def remove_member(self, ensemble_id: str, name: str, *, keep_resources: bool) -> Reply:
         """Take a member out; its resources stay booked if they are to be kept."""
         params = {"keep_resources": "true"} if keep_resources else {}
-        self._call("DELETE", f"/v1/ensembles/{ensemble_id}/members/{name}", params=params)
+        path = f"/v1/ensembles/{ensemble_id}/members/{quote(name, safe='')}"
+        return self._call("DELETE", path, params=params)
 
 
 class Decisions:
@@ -141,7 +148,7 @@ class Decisions:
             self._call("GET", f"/v1/decisions/{decision_id}"), "decision", structs.Decision
         )
 
-    def list(self, *, ensemble_id: str | None = None) -> Answer[list[structs.Decision]]:
+    def all(self, *, ensemble_id: str | None = None) -> Answer[list[structs.Decision]]:
         """Decisions, newest first."""
         asked: dict[str, str | int] = {} if ensemble_id is None else {"ensemble_id": ensemble_id}
         body = {"decisions": [*lookup.pages(self._transport, "/v1/decisions", "decisions", asked)]}
@@ -160,9 +167,9 @@ class Decisions:
         reply = self._call("POST", f"/v1/decisions/{decision_id}/confirm", body={})
         return Answer(reply.body, reply.body, reply.request_id)
 
-    def release(self, decision_id: str) -> None:
+    def release(self, decision_id: str) -> Reply:
         """Give the places back."""
-        self._call("DELETE", f"/v1/decisions/{decision_id}")
+        return self._call("DELETE", f"/v1/decisions/{decision_id}")
 
 
 class Claims:
@@ -176,7 +183,7 @@ class Claims:
         reply = self._call("POST", f"/v1/decisions/{decision_id}/claims", body={"claim": claim})
         return answer(reply, "claim", structs.Claim)
 
-    def list(self, decision_id: str) -> Answer[list[structs.Claim]]:
+    def all(self, decision_id: str) -> Answer[list[structs.Claim]]:
         """The claims of a decision, oldest first."""
         reply = self._call("GET", f"/v1/decisions/{decision_id}/claims")
         return answer(reply, "claims", list[structs.Claim])

@@ -22,7 +22,7 @@ class Flavors:
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
 
-    def list(self) -> Answer[list[structs.Flavor]]:
+    def all(self) -> Answer[list[structs.Flavor]]:
         """Every flavor, by name."""
         return answer(self._call("GET", "/v1/flavors"), "flavors", list[structs.Flavor])
 

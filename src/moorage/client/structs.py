@@ -36,8 +36,8 @@ class Policy(msgspec.Struct, frozen=True):
 
     name: str
     type: str
-    members: list[Any] | str = []
-    zip: list[str] | bool | None = None
+    members: list[Any] = []
+    zip: list[Any] = []
     strength: Any = "required"
 
 
@@ -52,6 +52,7 @@ class Ensemble(msgspec.Struct, frozen=True):
     policies: list[Policy] = []
     created_at: str | None = None
     updated_at: str | None = None
+    decision: Decision | None = None
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -59,18 +60,18 @@ class Member(msgspec.Struct, frozen=True):
 
     name: str
     role: str = ""
-    server_id: str | None = None
     status: str = ""
+    server_id: str | None = None
+    domains: dict[str, str] = {}
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """Where a member stands. Labels in `domains` are opaque; `host` is the operator's."""
+    """Where a member stands, by level: names for operators, opaque labels for tenants."""
 
     member: str
     kind: str = "server"
     domains: dict[str, str] = {}
     claimed_by: str | None = None
-    host: str | None = None
 
 
 class PolicyStatus(msgspec.Struct, frozen=True):
@@ -110,7 +111,7 @@ class Decision(msgspec.Struct, frozen=True):
     ensemble_generation: int = 0
     generation: int = 0
     expires_at: str | None = None
-    created_at: str | None = None
+    computed_at: str | None = None
     revision: int = 0
     solve: Solve = Solve()
     assignments: list[Assignment] = []
@@ -129,14 +130,6 @@ class Claim(msgspec.Struct, frozen=True):
     server_id: str | None = None
     expires_at: str | None = None
     present_as: dict[str, Any] = {}
-
-
-class Confirmation(msgspec.Struct, frozen=True):
-    """What confirming did."""
-
-    claimed: int
-    released: int
-    members: int
 
 
 class Flavor(msgspec.Struct, frozen=True):

@@ -1,0 +1,154 @@
+"""`moorage claim create|show|list|set`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli import told
+from moorage.cli.command import Command
+from moorage.cli.ensemble import current
+from moorage.cli.output import Shown, fields, short, table
+from moorage.client.lookup import UUID, pick
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moorage.client.moorage import Moorage
+
+
+class Create(Command):
+    """Take a member's held place for the server described.
+
+    The server's description is compared with the member's: the same or narrower is taken,
+    anything else is refused with the differing fields (exit status 4). The answer says how
+    the server request presents its claim to the scheduler.
+    """
+
+    examples = """
+        moorage claim create b1d7 'db[0]' --flavor m1.xlarge --image debian --network shop-net
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Whose place, for what."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument("member", metavar="MEMBER", help="such as db[0]")
+        parser.add_argument("--flavor", required=True, help="the server's flavor")
+        parser.add_argument("--image", help="the server's image")
+        parser.add_argument("--network", action="append", default=[], help="may be repeated")
+        parser.add_argument("--lifetime", metavar="1h", help="how long the claim may build")
+        parser.add_argument(
+            "--on-mismatch",
+            choices=("refuse", "redecide_member"),
+            help="what to do where the server differs (default: refuse)",
+        )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Claim."""
+        server: dict[str, Any] = {"flavorRef": args.flavor}
+        if args.image:
+            server["imageRef"] = args.image
+        if args.network:
+            server["networks"] = [{"uuid": network} for network in args.network]
+        claim: dict[str, Any] = {"member": args.member, "server": server}
+        if args.lifetime:
+            claim["lifetime"] = args.lifetime
+        if args.on_mismatch:
+            claim["on_mismatch"] = args.on_mismatch
+        with self.client() as client:
+            decision = current(client, client.ensembles.find(args.ensemble))
+            answer = client.claims.create(str(decision.id), claim)
+        return Shown(answer.body, told.claimed(answer.value))
+
+
+def find(client: Moorage, text: str) -> str:
+    """A claim's id by its beginning, among the claims of decisions in force."""
+    if UUID.fullmatch(text):
+        return text
+    claims = [
+        {"id": claim.id}
+        for decision in client.decisions.all().value
+        for claim in client.claims.all(str(decision.id)).value
+        if claim.id.startswith(text)
+    ]
+    return pick("claim", text, claims)
+
+
+class Show(Command):
+    """Show a claim."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("claim", metavar="CLAIM", help="its id, or the beginning")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show."""
+        with self.client() as client:
+            answer = client.claims.show(find(client, args.claim))
+        one = answer.value
+        headers = (one.present_as.get("header") or {}).items()
+        text = fields(
+            [
+                ("id", one.id),
+                ("member", one.member),
+                ("status", one.status),
+                ("server", one.server_id),
+                ("decision", one.decision_id),
+                ("expires", one.expires_at),
+                ("present as", ", ".join(f"{name}: {value}" for name, value in headers)),
+            ]
+        )
+        return Shown(answer.body, text)
+
+
+class List(Command):
+    """List the claims of an ensemble's decision."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Whose."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            decision = current(client, client.ensembles.find(args.ensemble))
+            answer = client.claims.all(str(decision.id))
+        rows = [
+            (short(one.id), one.member, one.status, one.server_id or "-", one.expires_at or "-")
+            for one in answer.value
+        ]
+        return Shown(answer.body, table(["id", "member", "status", "server", "expires"], rows))
+
+
+class Set(Command):
+    """Report what became of a claimed server.
+
+    Active: its hold becomes the server's allocation, in one transaction. Failed: the place
+    is released, or with --redecide another one is found for the member.
+    """
+
+    examples = """
+        moorage claim set c2f0 --active --server 8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b
+        moorage claim set c2f0 --failed --redecide
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and what."""
+        parser.add_argument("claim", metavar="CLAIM", help="its id, or the beginning")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--active", action="store_true", help="it runs; needs --server")
+        what.add_argument("--failed", action="store_true", help="it could not be built")
+        parser.add_argument("--server", metavar="UUID", help="the server's id")
+        parser.add_argument("--redecide", action="store_true", help="with --failed")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Report."""
+        change: dict[str, Any] = {"status": "active" if args.active else "failed"}
+        if args.server:
+            change["server_id"] = args.server
+        if args.redecide:
+            change["on_failure"] = "redecide"
+        with self.client() as client:
+            answer = client.claims.set(find(client, args.claim), change)
+        one = answer.value
+        text = f"claim {short(one.id)}  {one.member}  {one.status}"
+        return Shown(answer.body, text + (f"  server {one.server_id}" if one.server_id else ""))

@@ -1,0 +1,159 @@
+"""`moorage decision show|list|renew|confirm|release`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.cli import told
+from moorage.cli.command import Command
+from moorage.cli.member import place
+from moorage.cli.output import Shown, fields, short, stack, table
+from moorage.cli.placement_map import natural
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moorage.client.moorage import Moorage
+    from moorage.client.structs import Decision
+
+
+def _which(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "decision", metavar="DECISION", help="its id, or the beginning; an ensemble's: its newest"
+    )
+
+
+def find(client: Moorage, text: str) -> str:
+    """A decision's id by its beginning, or the newest decision of an ensemble."""
+    from moorage.client.errors import Missing
+
+    try:
+        return client.decisions.find(text)
+    except Missing:
+        decisions = client.decisions.all(ensemble_id=client.ensembles.find(text)).value
+        if not decisions:
+            raise
+        return str(decisions[0].id)
+
+
+class Show(Command):
+    """Show a decision: who stands where, and how it was found."""
+
+    examples = "moorage decision show 6f0c"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        _which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show."""
+        with self.client() as client:
+            answer = client.decisions.show(find(client, args.decision))
+        one = answer.value
+        head = fields(
+            [
+                ("id", one.id),
+                ("ensemble", f"{one.ensemble_id} (generation {one.ensemble_generation})"),
+                ("status", one.status),
+                ("held until", one.expires_at),
+                ("found by", found_by(one)),
+            ]
+        )
+        places = [
+            (item.member, place(item.domains), short(item.claimed_by or "-"))
+            for item in sorted(one.assignments, key=lambda item: natural(item.member))
+        ]
+        policies = [
+            (item.name, "yes" if item.satisfied else "no", item.slack, item.penalty or "")
+            for item in one.policies
+        ]
+        parts = [head, "", table(["member", "place", "claim"], places)]
+        if policies:
+            parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
+        return Shown(answer.body, stack(*parts))
+
+
+def found_by(decision: Decision) -> str:
+    """`cpsat in 38 ms, cost 2 (proven best), seed 0, at revision 7`."""
+    solve = decision.solve
+    proof = "proven best" if solve.optimal else f"no better than {solve.bound:g}"
+    return (
+        f"{solve.solver} in {solve.wall_ms:.0f} ms, cost {solve.value:g} ({proof}),"
+        f" seed {solve.seed}, at revision {decision.revision}"
+    )
+
+
+class List(Command):
+    """List decisions, newest first."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Whose."""
+        parser.add_argument("--ensemble", help="only of this ensemble")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            ensemble_id = client.ensembles.find(args.ensemble) if args.ensemble else None
+            answer = client.decisions.all(ensemble_id=ensemble_id)
+        rows = [
+            (
+                short(str(one.id)),
+                short(one.ensemble_id),
+                one.status,
+                len(one.assignments),
+                one.expires_at or "-",
+                one.computed_at,
+            )
+            for one in answer.value
+        ]
+        columns = ["id", "ensemble", "status", "#members", "held until", "decided"]
+        return Shown(answer.body, table(columns, rows))
+
+
+class Renew(Command):
+    """Hold a decision's places longer.
+
+    The new hold runs from now on. How often and how long is the service's to bound.
+    """
+
+    examples = "moorage decision renew 6f0c --hold 30m"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and how long."""
+        _which(parser)
+        parser.add_argument("--hold", required=True, metavar="10m", help="from now on")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Renew."""
+        with self.client() as client:
+            answer = client.decisions.renew(find(client, args.decision), args.hold)
+        return Shown(answer.body, told.SEPARATOR.join(told.held(answer.value)))
+
+
+class Confirm(Command):
+    """Close a decision: what is claimed stays, the rest is freed."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        _which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Confirm."""
+        with self.client() as client:
+            answer = client.decisions.confirm(find(client, args.decision))
+        return Shown(answer.body, told.confirmed(answer.body))
+
+
+class Release(Command):
+    """Give a decision's places back."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        _which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Release."""
+        with self.client() as client:
+            decision_id = find(client, args.decision)
+            body = client.decisions.release(decision_id).body
+        return Shown(body or {"released": decision_id}, f"released {short(decision_id)}")

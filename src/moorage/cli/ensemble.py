@@ -1,0 +1,216 @@
+"""`moorage ensemble show|list|confirm|delete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli import told
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, console, fields, short, stack, table
+from moorage.client.errors import Missing
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+    from moorage.client.moorage import Moorage
+    from moorage.client.structs import Decision, Ensemble
+
+CURRENT = frozenset({"held", "confirmed", "closed"})
+"""States in which a decision says where members stand."""
+
+
+def current(client: Moorage, ensemble_id: str) -> Decision:
+    """The decision in force.
+
+    Raises:
+        Missing: the ensemble is not placed.
+    """
+    for decision in client.decisions.all(ensemble_id=ensemble_id).value:
+        if decision.status in CURRENT:
+            return client.decisions.show(str(decision.id)).value
+    raise Missing("decision in force for ensemble", short(ensemble_id))
+
+
+class Show(Command):
+    """Show an ensemble, where its members stand and what it survives.
+
+    Domains and hosts carry their names for operators. Tenants see labels that mean something
+    inside one ensemble only: they tell which members share a rack, and nothing else.
+    """
+
+    examples = """
+        moorage ensemble show shop
+        moorage ensemble show b1d7 --map
+        moorage ensemble show b1d7 --survivability
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and which side of it."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        side = parser.add_mutually_exclusive_group()
+        side.add_argument("--map", action="store_true", help="draw the members on their domains")
+        side.add_argument(
+            "--survivability", action="store_true", help="who keeps what when a domain is lost"
+        )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show."""
+        with self.client() as client:
+            ensemble_id = client.ensembles.find(args.ensemble)
+            if args.survivability:
+                survival = client.ensembles.survivability(ensemble_id)
+                return Shown(survival.body, survived(survival.value))
+            if args.map:
+                decision = current(client, ensemble_id)
+                from moorage.cli.placement_map import picture
+
+                width = console(self.app.stdout).width
+                answer = client.decisions.show(str(decision.id))
+                return Shown(answer.body, picture(decision.assignments, width))
+            shown = client.ensembles.show(ensemble_id)
+        return Shown(shown.body, described(shown.value, shown.body["ensemble"]))
+
+
+def survived(body: Mapping[str, Any]) -> str:
+    """`lose any 1 rack: db keeps 2 of 3 OK | lose any 1 host: web keeps 2 of 3 OK`."""
+    parts = []
+    for level in body.get("survivability") or ():
+        roles = ", ".join(
+            f"{role['role']} keeps {role['keeps']} of {role['total']}"
+            f" {'OK' if role['ok'] else 'NOT ENOUGH'}"
+            for role in level["roles"]
+        )
+        parts.append(f"lose any {level['lose']} {level['level']}: {roles}")
+    return " | ".join(parts) or "no level to lose: the topology is empty"
+
+
+def described(ensemble: Ensemble, body: Mapping[str, Any]) -> RenderableType:
+    """The ensemble's fields, its roles and its policies."""
+    decision = ensemble.decision
+    head = fields(
+        [
+            ("id", ensemble.id),
+            ("name", ensemble.name),
+            ("project", ensemble.project_id),
+            ("generation", ensemble.generation),
+            ("created", ensemble.created_at),
+            ("decision", "none" if decision is None else told.SEPARATOR.join(told.held(decision))),
+        ]
+    )
+    standing = {} if decision is None else {one.name: one for one in decision.policies}
+    roles = [
+        (role.name, role.count, role.flavor or "-", _amounts(role.resources))
+        for role in ensemble.members
+    ]
+    policies = [
+        (
+            policy["name"],
+            policy["type"],
+            _selected(policy),
+            _parameters(policy),
+            _met(standing.get(policy["name"])),
+        )
+        for policy in body.get("policies", ())
+    ]
+    parts = [head, "", table(["role", "#count", "flavor", "resources"], roles)]
+    if policies:
+        parts += ["", table(["policy", "type", "members", "parameters", "met"], policies)]
+    return stack(*parts)
+
+
+def _amounts(resources: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={amount}" for name, amount in resources.items())
+
+
+def _selected(policy: Mapping[str, Any]) -> str:
+    selectors = policy.get("zip") or policy.get("members") or ()
+    text = ", ".join(
+        f"tag:{one['tag']}" if isinstance(one, dict) else str(one) for one in selectors
+    )
+    return f"zip({text})" if policy.get("zip") else text
+
+
+_OWN = frozenset({"name", "type", "members", "zip", "phase"})
+
+
+def _parameters(policy: Mapping[str, Any]) -> str:
+    said = []
+    for name, value in policy.items():
+        if name in _OWN or value == "required":
+            continue
+        inner = value.get("preferred") if isinstance(value, dict) else None
+        said.append(f"preferred={inner}" if inner is not None else f"{name}={value}")
+    return " ".join(said)
+
+
+def _met(status: Any) -> str:  # noqa: ANN401 - a PolicyStatus or None
+    if status is None:
+        return "-"
+    slack = "" if status.slack is None else f" (slack {status.slack})"
+    return f"yes{slack}" if status.satisfied else f"no (costs {status.penalty})"
+
+
+class List(Command):
+    """List ensembles."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Whose."""
+        parser.add_argument("--all-projects", action="store_true", help="for operators")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            answer = client.ensembles.all(all_projects=args.all_projects)
+        rows = [
+            (
+                short(one.id),
+                one.name,
+                " ".join(f"{role.name}:{role.count}" for role in one.members),
+                len(one.policies),
+                one.created_at,
+            )
+            for one in answer.value
+        ]
+        return Shown(answer.body, table(["id", "name", "members", "#policies", "created"], rows))
+
+
+class Confirm(Command):
+    """Close an ensemble's decision: what is claimed stays, the rest is freed.
+
+    Claims that are still building keep their own expiry.
+    """
+
+    examples = "moorage ensemble confirm b1d7"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Confirm."""
+        with self.client() as client:
+            decision = current(client, client.ensembles.find(args.ensemble))
+            answer = client.decisions.confirm(str(decision.id))
+        return Shown(answer.body, told.confirmed(answer.body))
+
+
+class Delete(Command):
+    """Forget an ensemble and release what it holds.
+
+    Servers that took their places stay; only what is held and not allocated is freed.
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Delete."""
+        with self.client() as client:
+            ensemble_id = client.ensembles.find(args.ensemble)
+            generation = client.ensembles.show(ensemble_id).value.generation
+            client.ensembles.delete(ensemble_id, generation)
+        return Shown({"deleted": ensemble_id}, f"deleted {short(ensemble_id)}")

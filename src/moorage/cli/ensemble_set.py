@@ -1,0 +1,97 @@
+"""`moorage ensemble set`: change counts and policies, and decide anew."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from moorage.cli import told
+from moorage.cli.command import Command
+from moorage.cli.ensemble_create import decide_arguments, decide_body
+from moorage.cli.output import Shown
+
+
+def assignment(text: str) -> tuple[str, str, object]:
+    """Read `db:count=4`: whose, which field, the value as YAML reads it.
+
+    A name may hold colons, a field may not.
+    """
+    import yaml
+
+    before, equals, value = text.partition("=")
+    subject, _, field = before.rpartition(":")
+    if not (subject and field and equals):
+        raise argparse.ArgumentTypeError(f"write NAME:FIELD=VALUE, such as db:count=4, not {text}")
+    try:
+        return subject, field, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise argparse.ArgumentTypeError(f"cannot read the value of {text}") from None
+
+
+class Set(Command):
+    """Change counts or policies of an ensemble and decide anew.
+
+    Members that stand keep their places; what is new is placed beside them. With --dry-run
+    nothing changes, and an infeasible change is explained all the same (exit status 3).
+    """
+
+    examples = """
+        moorage ensemble set shop --member web:count=5
+        moorage ensemble set b1d7 --member db:count=4 --policy db-ha:keep=3 --dry-run
+        moorage ensemble set b1d7 --policy 'web-apart:strength={preferred: 10}'
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What changes, and how to decide."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "--member",
+            action="append",
+            type=assignment,
+            default=[],
+            metavar="ROLE:FIELD=VALUE",
+            help="a role's new count or flavor",
+        )
+        parser.add_argument(
+            "--policy",
+            action="append",
+            type=assignment,
+            default=[],
+            metavar="NAME:FIELD=VALUE",
+            help="a policy's new parameter or strength",
+        )
+        parser.add_argument("--remove-policy", action="append", default=[], metavar="NAME")
+        parser.add_argument("--name", help="a new name")
+        decide_arguments(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Change."""
+        with self.client() as client:
+            ensemble_id = client.ensembles.find(args.ensemble)
+            ensemble = client.ensembles.show(ensemble_id).value
+            change: dict[str, Any] = {"generation": ensemble.generation}
+            change |= {
+                name: value
+                for name, value in (
+                    ("name", args.name),
+                    ("members", merged(args.member)),
+                    ("policies", merged(args.policy)),
+                    ("remove_policies", args.remove_policy),
+                )
+                if value
+            }
+            if args.member or args.policy or args.remove_policy:
+                change["decide"] = decide_body(args, [role.name for role in ensemble.members])
+            answer = client.ensembles.change(ensemble_id, change, dry_run=args.dry_run)
+        made = answer.value
+        if args.dry_run and made.decision is not None:
+            return Shown(answer.body, told.dry_run(made.decision))
+        return Shown(answer.body, told.created(made))
+
+
+def merged(assignments: list[tuple[str, str, object]]) -> list[dict[str, Any]]:
+    """Several assignments to one name become one entry."""
+    entries: dict[str, dict[str, Any]] = {}
+    for subject, field, value in assignments:
+        entries.setdefault(subject, {"name": subject})[field] = value
+    return list(entries.values())

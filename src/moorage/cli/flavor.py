@@ -1,0 +1,143 @@
+"""`moorage flavor list|show|create|delete|load`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, fields, table
+from moorage.cli.shipped import read_text
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    from moorage.client.structs import Flavor
+
+
+def amount(text: str) -> tuple[str, int]:
+    """Read `VCPU=4`."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value.isascii() and value.isdigit()):
+        raise argparse.ArgumentTypeError(f"write CLASS=AMOUNT, such as VCPU=4, not {text}")
+    return name, int(value)
+
+
+def traits(flavor: Flavor) -> str:
+    """`HW_CPU_X86_AVX2 A|B !CUSTOM_OLD`."""
+    required = ["|".join(one) if isinstance(one, list) else str(one) for one in flavor.required]
+    return " ".join([*required, *(f"!{name}" for name in flavor.forbidden)])
+
+
+def amounts(flavor: Flavor) -> str:
+    """`VCPU=4 MEMORY_MB=8192`."""
+    return " ".join(f"{name}={value}" for name, value in flavor.resources.items())
+
+
+class List(Command):
+    """List flavors."""
+
+    def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
+        """List."""
+        with self.client() as client:
+            answer = client.flavors.all()
+        rows = [(one.name, amounts(one), traits(one), one.id) for one in answer.value]
+        return Shown(answer.body, table(["name", "resources", "traits", "id"], rows))
+
+
+class Show(Command):
+    """Show a flavor."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("flavor", metavar="FLAVOR", help="its name or id")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show."""
+        with self.client() as client:
+            answer = client.flavors.show(args.flavor)
+        return Shown(answer.body, _described(answer.value))
+
+
+def _described(one: Flavor) -> Any:  # noqa: ANN401 - something rich
+    return fields(
+        [
+            ("name", one.name),
+            ("id", one.id),
+            ("resources", amounts(one)),
+            ("traits", traits(one) or None),
+        ]
+    )
+
+
+class Create(Command):
+    """Make or replace a flavor."""
+
+    examples = """
+        moorage flavor create m1.small --resource VCPU=1 --resource MEMORY_MB=2048
+        moorage flavor create gpu --resource VCPU=8 --resource VGPU=1 --forbidden CUSTOM_OLD
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Its terms."""
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument(
+            "--resource", action="append", type=amount, required=True, metavar="CLASS=AMOUNT"
+        )
+        parser.add_argument("--required", action="append", metavar="TRAIT", help="A|B: any of")
+        parser.add_argument("--forbidden", action="append", metavar="TRAIT")
+        parser.add_argument("--id", help="default: the service makes one")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Make."""
+        flavor: dict[str, Any] = {"name": args.name, "resources": dict(args.resource)}
+        if args.required:
+            flavor["required"] = [t.split("|") if "|" in t else t for t in args.required]
+        if args.forbidden:
+            flavor["forbidden"] = args.forbidden
+        if args.id:
+            flavor["id"] = args.id
+        with self.client() as client:
+            answer = client.flavors.create(flavor)
+        return Shown(answer.body, _described(answer.value))
+
+
+class Delete(Command):
+    """Delete a flavor."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("flavor", metavar="FLAVOR", help="its name or id")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Delete."""
+        with self.client() as client:
+            client.flavors.delete(args.flavor)
+        return Shown({"deleted": args.flavor}, f"deleted {args.flavor}")
+
+
+class Load(Command):
+    """Load flavors from the JSON of `openstack flavor list --long`."""
+
+    examples = """
+        openstack flavor list --long -f json | moorage flavor load -
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """From where."""
+        parser.add_argument("file", metavar="FILE", help="- reads standard input")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Load."""
+        text = read_text(args.file)
+        try:
+            listing = json.loads(text)
+        except ValueError as error:
+            raise InvalidDescription(f"{args.file} is not JSON: {error}") from error
+        if not isinstance(listing, list) or not all(isinstance(one, dict) for one in listing):
+            raise InvalidDescription(
+                f"{args.file} is not what `openstack flavor list --long -f json` prints"
+            )
+        with self.client() as client:
+            answer = client.flavors.load(listing)
+        return Shown(answer.body, f"{len(listing)} flavors loaded")

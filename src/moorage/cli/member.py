@@ -1,0 +1,123 @@
+"""`moorage member list|add|remove`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli import told
+from moorage.cli.command import Command
+from moorage.cli.ensemble_create import decide_arguments, decide_body
+from moorage.cli.output import Shown, short, table
+from moorage.cli.placement_map import natural
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from moorage.client.structs import Member
+
+
+def place(domains: dict[str, str]) -> str:
+    """`rack r1, host h2`."""
+    return ", ".join(f"{level} {label}" for level, label in domains.items()) or "-"
+
+
+def rows(members: Iterable[Member]) -> list[tuple[object, ...]]:
+    """Members as rows of a table."""
+    return [
+        (one.name, one.status or "-", place(one.domains), one.server_id or "-")
+        for one in sorted(members, key=lambda one: natural(one.name))
+    ]
+
+
+class List(Command):
+    """List an ensemble's members.
+
+    The status is unplaced, held, building or active.
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Whose."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            answer = client.ensembles.members(client.ensembles.find(args.ensemble))
+        return Shown(
+            answer.body, table(["member", "status", "place", "server"], rows(answer.value))
+        )
+
+
+class Add(Command):
+    """Let an existing server join a role, or describe further members.
+
+    The server stays where it is; if that breaks a required policy, the service refuses
+    unless --on-violation says otherwise.
+    """
+
+    examples = """
+        moorage member add b1d7 --server 8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b --role web
+        moorage member add b1d7 --role cache --flavor m1.small --count 2
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Who joins."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument("--role", required=True, help="the role to join, or a new one")
+        who = parser.add_mutually_exclusive_group(required=True)
+        who.add_argument("--server", metavar="UUID", help="a running server")
+        who.add_argument("--flavor", help="describe new members instead")
+        parser.add_argument("--count", type=int, default=1, metavar="N", help="with --flavor")
+        parser.add_argument(
+            "--on-violation",
+            choices=("reject", "accept_and_report"),
+            help="with --server: what to do where it breaks a policy (default: reject)",
+        )
+        decide_arguments(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Add."""
+        member: dict[str, Any]
+        if args.server:
+            member = {"server_id": args.server, "name": args.role}
+            if args.on_violation:
+                member["on_violation"] = args.on_violation
+        else:
+            role = {"name": args.role, "flavor": args.flavor, "count": args.count}
+            member = {"role": role, "decide": decide_body(args, [args.role])}
+        with self.client() as client:
+            answer = client.ensembles.add_member(
+                client.ensembles.find(args.ensemble), member, dry_run=args.dry_run
+            )
+        made = answer.value
+        if made.decision is not None:
+            return Shown(answer.body, told.created(made))
+        violations = answer.body.get("violations") or ()
+        lines = [f"{args.server or args.flavor} joins {args.role}"]
+        lines += [f"VIOLATED {one['policy']}: {one['text']}" for one in violations]
+        return Shown(answer.body, "\n".join(lines))
+
+
+class Remove(Command):
+    """Take a member out of its ensemble.
+
+    Its place is given back unless --keep-resources; a server that runs there is not touched.
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Who leaves."""
+        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument("member", metavar="MEMBER", help="such as db[1]")
+        parser.add_argument("--keep-resources", action="store_true", help="leave them booked")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Remove."""
+        with self.client() as client:
+            ensemble_id = client.ensembles.find(args.ensemble)
+            body = client.ensembles.remove_member(
+                ensemble_id, args.member, keep_resources=args.keep_resources
+            ).body
+        return Shown(
+            body or {"removed": args.member}, f"{args.member} has left {short(ensemble_id)}"
+        )

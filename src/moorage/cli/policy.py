@@ -1,0 +1,117 @@
+"""`moorage policy list|show`: from the policies themselves, without a server."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, fields, flowing, stack, table
+from moorage.domain.errors import NotFound
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from moorage.policies.contract import Policy
+
+
+def document(policy: type[Policy]) -> dict[str, Any]:
+    """A policy type in the words of `/v1/policy-types`."""
+    from moorage.policies.parameters import schema
+
+    return {
+        "type": policy.type,
+        "summary": policy.summary,
+        "description": inspect.getdoc(policy) or "",
+        "schema": schema(policy),
+        "examples": [
+            {
+                "title": one.title,
+                "parameters": dict(one.parameters),
+                "hosts": list(one.hosts),
+                "good": one.good,
+                "foreign": list(one.foreign),
+            }
+            for one in policy.examples
+        ],
+    }
+
+
+class List(Command):
+    """List the types of policies.
+
+    Needs no server. Any of them may be required, or preferred with a weight.
+    """
+
+    examples = "moorage policy list\nmoorage policy show survive"
+
+    def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
+        """List."""
+        from moorage.policies.registry import discover
+
+        documents = [document(one) for one in discover().values()]
+        rows = [(one["type"], _signature(one["schema"]), one["summary"]) for one in documents]
+        return Shown({"policy_types": documents}, table(["type", "parameters", "meaning"], rows))
+
+
+def _signature(schema: Mapping[str, Any]) -> str:
+    """`keep lose level tree`; the required ones first and plain, others in brackets."""
+    required = schema["required"]
+    others = [f"[{name}]" for name in schema["properties"] if name not in required]
+    return " ".join([*required, *others])
+
+
+class Show(Command):
+    """Explain a type of policy, with examples.
+
+    Needs no server. Example placements stand on racks r1 to r3, hosts h1 to h3 in each.
+    """
+
+    examples = "moorage policy show survive"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("type", metavar="TYPE", help="see `moorage policy list`")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Explain."""
+        from moorage.policies.registry import discover
+
+        known = discover()
+        if args.type not in known:
+            raise NotFound("policy type", f"{args.type}; there are: {', '.join(known)}")
+        found = document(known[args.type])
+        schema = found["schema"]
+        parameters = [
+            (
+                name,
+                "required" if name in schema["required"] else _default(field),
+                field.get("description", ""),
+            )
+            for name, field in schema["properties"].items()
+        ]
+        examples = [
+            (
+                "holds" if one["good"] else "broken",
+                " ".join(one["hosts"]),
+                " ".join(f"{name}={value}" for name, value in one["parameters"].items()),
+                one["title"],
+            )
+            for one in found["examples"]
+        ]
+        text = stack(
+            fields([(found["type"], found["summary"])]),
+            "",
+            flowing(found["description"]),
+            "",
+            table(["parameter", "default", "meaning"], parameters),
+            "",
+            table(["example", "members on", "with", "because"], examples),
+        )
+        return Shown({"policy_type": found}, text)
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    value = field.get("default")
+    return "-" if value in (None, []) else str(value)

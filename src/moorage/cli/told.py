@@ -1,0 +1,82 @@
+"""Decisions, ensembles and claims in words: one line each where one line will do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.output import clock_time, short
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.client.structs import Claim, Created, Decision
+
+SEPARATOR = "  "
+
+
+def created(made: Created) -> str:
+    """`id b1d7  decision 6f0c held until 09:10:00Z  policies 4/4  max additional: web 5`."""
+    parts = []
+    if made.ensemble is not None:
+        parts.append(f"id {short(made.ensemble.id)}")
+    if made.decision is not None:
+        parts += held(made.decision)
+    return SEPARATOR.join(parts)
+
+
+def held(decision: Decision) -> list[str]:
+    """The parts of a line about a decision."""
+    name = f"decision {short(decision.id or '?')} {decision.status}"
+    if decision.status == "held":
+        name += f" until {clock_time(decision.expires_at)}"
+    parts = [name]
+    if decision.policies:
+        met = sum(one.satisfied for one in decision.policies)
+        parts.append(f"policies {met}/{len(decision.policies)}")
+    if decision.max_additional:
+        parts.append(additional(decision))
+    return parts
+
+
+def additional(decision: Decision) -> str:
+    """`max additional: web 5`; a trailing + where counting stopped."""
+    counts = ", ".join(
+        f"{role} {more.count}{'' if more.exact else '+'}"
+        for role, more in decision.max_additional.items()
+    )
+    return f"max additional: {counts}"
+
+
+def dry_run(decision: Decision) -> str:
+    """`verdict feasible (computed at revision 1)   racks used 3   hosts used 7`."""
+    parts = [f"verdict feasible (computed at revision {decision.revision})", *used(decision)]
+    if decision.max_additional:
+        parts.append(additional(decision))
+    return "   ".join(parts)
+
+
+def used(decision: Decision) -> list[str]:
+    """How many domains of each level the placement uses; a level with one says nothing."""
+    labels: dict[str, set[str]] = {}
+    for assignment in decision.assignments:
+        for level, label in assignment.domains.items():
+            labels.setdefault(level, set()).add(label)
+    counts = {level: len(names) for level, names in labels.items()}
+    telling = [level for level in counts if counts[level] > 1] or list(counts)
+    ordered = sorted(telling, key=lambda level: (level == "host", counts[level]))
+    return [f"{level}s used {counts[level]}" for level in ordered]
+
+
+def claimed(claim: Claim) -> str:
+    """`claim c2f0  building   present as X-Openstack-Request-Id: req-c2f0…`."""
+    headers = claim.present_as.get("header") or {}
+    parts = [f"claim {short(claim.id)}  {claim.status}"]
+    parts += [f"present as {name}: {value}" for name, value in headers.items()]
+    return "   ".join(parts)
+
+
+def confirmed(body: Mapping[str, Any]) -> str:
+    """`confirmed 9/9 claimed, 0 released`."""
+    released = body.get("released") or []
+    line = f"confirmed {body['claimed']}/{body['members']} claimed, {len(released)} released"
+    return line + (f": {', '.join(map(str, released))}" if released else "")

@@ -1,0 +1,90 @@
+"""`moorage topology show|load`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown
+from moorage.cli.placement_map import natural
+from moorage.cli.shipped import read_text
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import RenderableType
+
+
+class Show(Command):
+    """Show the trees of domains, with the number of hosts in each."""
+
+    def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
+        """Show."""
+        with self.client() as client:
+            answer = client.topology.show()
+        return Shown(answer.body, drawn(answer.value))
+
+
+def drawn(topology: Mapping[str, Any]) -> RenderableType:
+    """The trees as trees."""
+    from rich.console import Group
+    from rich.tree import Tree
+
+    hosts: dict[tuple[str, str], int] = {}
+    for one in topology["attachments"]:
+        place = (one["tree"], one["domain"])
+        hosts[place] = hosts.get(place, 0) + 1
+    drawn_trees = []
+    for tree, levels in topology["levels"].items():
+        root = Tree(f"{tree}: {' > '.join([*levels, 'host'])}")
+        domains = [one for one in topology["domains"] if one["tree"] == tree]
+        _grow(root, domains, None, lambda name, tree=tree: hosts.get((tree, name), 0))
+        drawn_trees.append(root)
+    return Group(*drawn_trees) if drawn_trees else "no topology is loaded"
+
+
+def _grow(branch: Any, domains: list[Any], parent: str | None, hosts: Any) -> None:  # noqa: ANN401
+    below = [one for one in domains if one["parent"] == parent]
+    for one in sorted(below, key=lambda one: natural(one["name"])):
+        count = hosts(one["name"])
+        text = f"{one['level']} {one['name']}" + (f"  {count} hosts" if count else "")
+        _grow(branch.add(text), domains, one["name"], hosts)
+
+
+class Load(Command):
+    """Replace the topology by a file's.
+
+    The file is YAML: `levels` (tree to levels, from the top down), `domains` (name, level,
+    tree, parent) and `attachments` (host, domain, tree), as `topology show -f yaml` prints.
+    """
+
+    examples = """
+        moorage topology show -f yaml > racks.yaml
+        moorage topology load racks.yaml
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """From where."""
+        parser.add_argument("file", metavar="FILE", help="- reads standard input")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Load."""
+        from moorage.client.topology_file import read_topology
+
+        body = read_topology(read_text(args.file))
+        with self.client() as client:
+            answer = client.topology.replace(body)
+        said = ", ".join(f"{count} {level}s" for level, count in _counts(body))
+        return Shown(answer.body, f"topology loaded: {said or 'no domains'}")
+
+
+def _counts(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for tree, levels in body["levels"].items():
+        for level in levels:
+            count = sum(
+                one["level"] == level and one.get("tree", "location") == tree
+                for one in body["domains"]
+            )
+            if count:
+                yield level, count

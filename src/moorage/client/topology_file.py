@@ -1,0 +1,54 @@
+"""A topology file: YAML text in, the API's body out, each entry with its line.
+
+The lines travel along, so that the service's errors (a cycle, an unknown parent) name them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.heat import expect
+from moorage.heat.marked import parse
+
+if TYPE_CHECKING:
+    from moorage.heat.marked import Marked
+
+
+def read_topology(text: str) -> dict[str, Any]:
+    """Read levels, domains and attachments; an outer key `topology` may wrap them.
+
+    Raises:
+        InvalidDescription: not YAML, an unknown key or a wrong type; with the line.
+    """
+    top = parse(text)
+    if isinstance(top.value, dict) and set(top.value) == {"topology"}:
+        top = top.value["topology"]
+    fields = expect.mapping(
+        top, required=("levels", "domains"), optional=("attachments", "revision")
+    )
+    levels = {
+        tree: list(expect.texts(node)) for tree, node in expect.mapping(fields["levels"]).items()
+    }
+    attachments = fields.get("attachments")
+    return {
+        "levels": levels,
+        "domains": [
+            _entry(one, ("name", "level"), ("tree", "parent"))
+            for one in expect.items(fields["domains"])
+        ],
+        "attachments": [
+            _entry(one, ("host", "domain"), ("tree",))
+            for one in (expect.items(attachments) if attachments else ())
+        ],
+    }
+
+
+def _entry(node: Marked, required: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
+    fields = expect.mapping(node, required=required, optional=(*optional, "line"))
+    entry: dict[str, Any] = {
+        name: expect.text(one)
+        for name, one in fields.items()
+        if name != "line" and one.value is not None
+    }
+    entry["line"] = node.line
+    return entry
