@@ -1,7 +1,7 @@
 """Writes the generated reference pages while the site is built, and shows transcripts plainly.
 
-Each page is made by one function of `docs/gen/pages.py` from what the program itself says of its
-policies, commands and API. Nothing is written into the source tree.
+Each page is made by one function named in `docs/gen/pages.py`, from what the program itself says
+of its policies, commands and API. Nothing is written into the source tree.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _TRANSCRIPT = re.compile(r"^(\s*`{3,}console) exec$", re.MULTILINE)
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add one file per generated page."""
-    here = str(Path(__file__).parent)
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    import pages
+    docs = str(Path(__file__).parents[1])
+    if docs not in sys.path:
+        sys.path.insert(0, docs)
+    from gen.pages import PAGES
 
-    for address, make in pages.PAGES.items():
+    for address, make in PAGES.items():
         files.append(File.generated(config, address, content=make()))
     return files
 
