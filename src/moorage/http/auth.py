@@ -1,0 +1,47 @@
+"""Who asks: strategies of authentication behind one small protocol.
+
+A strategy reads the request's headers and answers with a `Caller`, or None when the request
+must be refused with 401. What the 401 looks like is the mount's business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from moorage.usecases.ports import Caller
+
+if TYPE_CHECKING:
+    from moorage.http.wsgi import Environ
+
+
+class Authenticate(Protocol):
+    """A strategy."""
+
+    def __call__(self, environ: Environ, request_id: str, /) -> Caller | None:
+        """The caller, or None without valid credentials."""
+
+
+def noauth2(environ: Environ, request_id: str) -> Caller | None:
+    """Believe the token: `user[:project]`. For one machine, tests and trying out.
+
+    As the reference Placement server: the project is the user's name if none is given;
+    `x-roles` replaces every role; without it the user `admin` has the role `admin` and others have
+    none; `x-project-id` overrides the project; a system-scoped request has no project from its
+    token. An empty token is a token.
+    """
+    token = environ.get("HTTP_X_AUTH_TOKEN")
+    if token is None:
+        return None
+    user, _, project = token.partition(":")
+    sent_roles = environ.get("HTTP_X_ROLES")
+    if sent_roles is not None:
+        roles = frozenset(role for part in sent_roles.split(",") if (role := part.strip().lower()))
+    else:
+        roles = frozenset({"admin"}) if user == "admin" else frozenset()
+    project = "" if "HTTP_OPENSTACK_SYSTEM_SCOPE" in environ else project or user
+    return Caller(
+        user_id=user,
+        project_id=environ.get("HTTP_X_PROJECT_ID") or project,
+        roles=roles,
+        request_id=request_id,
+    )

@@ -1,0 +1,72 @@
+"""Reading a request's body whole, within bounds, before anything acts on it.
+
+A dialect gets bytes that are all there: a client that vanishes half-way never causes half a
+write, and one that sends slowly holds a reader, not a worker's turn.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
+
+if TYPE_CHECKING:
+    from moorage.http.wsgi import Environ
+
+
+class Vanished(Exception):
+    """The client went away before its body was complete; nobody is left to answer."""
+
+
+class BodyReader:
+    """Reads bodies of at most `limit` bytes, at most `readers` of them at a time."""
+
+    def __init__(self, *, limit: int, readers: int) -> None:
+        self.limit = limit
+        self._turns = threading.BoundedSemaphore(readers)
+
+    def replace(self, environ: Environ) -> None:
+        """Put the complete body in `wsgi.input`, and its length in `CONTENT_LENGTH` if it has one.
+
+        Raises:
+            InvalidDescription: Content-Length is no number.
+            LimitExceeded: the body is longer than the limit.
+            Busy: too many bodies are being read already.
+            Vanished: the client left.
+        """
+        declared = _declared_length(environ)
+        if declared is not None and declared > self.limit:
+            raise LimitExceeded("body in bytes", limit=self.limit, requested=declared)
+        if declared == 0 or (declared is None and "HTTP_TRANSFER_ENCODING" not in environ):
+            environ["wsgi.input"] = io.BytesIO()
+            return
+        body = self._read(environ, declared)
+        environ["wsgi.input"] = io.BytesIO(body)
+        environ["CONTENT_LENGTH"] = str(len(body))
+
+    def _read(self, environ: Environ, declared: int | None) -> bytes:
+        if not self._turns.acquire(blocking=False):
+            raise Busy("too many request bodies are being read")
+        try:
+            stream = environ["wsgi.input"]
+            body = bytes(stream.read(self.limit + 1 if declared is None else declared))
+        except OSError as error:
+            raise Vanished from error
+        finally:
+            self._turns.release()
+        if declared is not None and len(body) < declared:
+            raise Vanished
+        if len(body) > self.limit:
+            raise LimitExceeded("body in bytes", limit=self.limit, requested=len(body))
+        return body
+
+
+def _declared_length(environ: Environ) -> int | None:
+    text = environ.get("CONTENT_LENGTH")
+    if text is None or text == "":
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidDescription("content-length header must be an integer")
+    return int(text)

@@ -1,0 +1,80 @@
+"""How a child of the supervisor starts: `python -m moorage.http.child MODULE:FUNCTION`.
+
+Before anything heavy is imported it makes sure that it never outlives its parent; then it reads
+one line of JSON from standard input and calls the function with it. Standard input stays open as a
+lifeline: it ends when the parent does, however the parent dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+import threading
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from moorage.domain.errors import MoorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CANNOT_START: Final = 78
+"""Exit status of a child that told why it cannot start; trying again would not help."""
+ORPHANED: Final = 79
+"""Exit status of a child whose parent is gone."""
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def run(target: str) -> None:
+    """Be a child whose work is the function `target`, `module:name`.
+
+    The function gets the dictionary the parent sent. A `MoorageError` or `OSError` it raises is
+    told in one line, and ends the process with `CANNOT_START`.
+    """
+    _die_with_parent()
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        os._exit(ORPHANED)
+    config: dict[str, Any] = json.loads(line)
+    if os.getppid() != config["parent"]:
+        os._exit(ORPHANED)
+    threading.Thread(target=_watch_lifeline, name="lifeline", daemon=True).start()
+    module, _, name = target.partition(":")
+    work: Callable[[dict[str, Any]], None] = getattr(import_module(module), name)
+    try:
+        work(config)
+    except (MoorageError, OSError) as error:
+        sys.stderr.write(f"moorage: {error}\n")
+        sys.stderr.flush()
+        leave(CANNOT_START)
+    leave(0)
+
+
+def leave(status: int) -> NoReturn:
+    """End at once: threads that still wait for a client or a solver are not waited for."""
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to kill this process with its parent, where it can (Linux)."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _watch_lifeline() -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    os._exit(ORPHANED)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1])

@@ -1,0 +1,191 @@
+"""The outer WSGI application: everything the dialects share, once.
+
+In this order: request id, text that is UTF-8, mount by longest prefix, authentication, the whole
+body within bounds, the dialect. Then, whatever happened: one well-formed answer with the request
+id, one line in the access log, no internals told. A dialect is a plain WSGI application; it finds
+`moorage.request_id`, `moorage.global_request_id` and `moorage.caller` in its environ.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_to_bytes
+
+from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
+from moorage.http import access_log, request_id
+from moorage.http.body import BodyReader, Vanished
+from moorage.http.refusals import refusal, unauthorized
+from moorage.http.response import Response
+from moorage.http.wsgi import status_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from moorage.http.auth import Authenticate
+    from moorage.http.house import House
+    from moorage.http.wsgi import Answer, Application, Environ, StartResponse
+
+_log = logging.getLogger(__name__)
+
+CALLER: Final = "moorage.caller"
+GONE: Final = 499
+"""What the access log says of a client that left; nothing is sent."""
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A dialect at a path."""
+
+    name: str
+    prefix: str
+    """`/placement`; the empty string for the root."""
+    app: Application
+    open_paths: frozenset[str] = frozenset({"", "/"})
+    """Paths below the prefix whose GET needs no token."""
+    unauthorized: Callable[[str], Answer] = unauthorized
+    """What a request without valid credentials gets."""
+
+    def holds(self, path: str) -> bool:
+        """Whether the path lies in this mount."""
+        return path.startswith(self.prefix) and path[len(self.prefix) :][:1] in {"", "/"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one process takes on at a time."""
+
+    body: int = 16 * 1024 * 1024
+    """Bytes of a request's body."""
+    running: int = 16
+    """Requests inside a dialect."""
+    readers: int = 128
+    """Request bodies being received."""
+
+
+class Kernel:
+    """The application."""
+
+    def __init__(
+        self,
+        mounts: Sequence[Mount],
+        *,
+        authenticate: Authenticate,
+        house: House,
+        bounds: Bounds = Bounds(),
+    ) -> None:
+        self._mounts = sorted(mounts, key=lambda mount: len(mount.prefix), reverse=True)
+        self._authenticate = authenticate
+        self._house = house
+        self._bodies = BodyReader(limit=bounds.body, readers=bounds.readers)
+        self._turns = threading.BoundedSemaphore(bounds.running)
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Serve one request."""
+        started = time.perf_counter()
+        own_id = request_id.new_request_id()
+        environ[request_id.ENVIRON] = own_id
+        sent_id = request_id.global_request_id(environ)
+        if sent_id is not None:
+            environ[request_id.GLOBAL_ENVIRON] = sent_id
+        path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+        response = Response(start_response, own_id)
+
+        def finished() -> None:
+            access_log.write(environ, path, response.status, time.perf_counter() - started)
+
+        try:
+            chunks = self._respond(environ, path, response)
+            return response.send(chunks, finished)
+        except Vanished:
+            response.status = GONE
+            finished()
+            return _give(start_response, _not_understood("the body is not complete", own_id))
+        except Exception:  # noqa: BLE001 - the last line of defence, which answers and logs
+            _log.exception("%s: unexpected error", own_id)
+            return response.fail(_internal(own_id), finished)
+
+    def _respond(self, environ: Environ, path: str, response: Response) -> Iterable[bytes]:
+        own_id = environ[request_id.ENVIRON]
+        if not _is_text(path, environ.get("QUERY_STRING", "")):
+            return response.give(_not_understood("path and query must be UTF-8", own_id))
+        mount = self._mount_of(path)
+        if mount is None:
+            return response.give(self._house.answer(environ["REQUEST_METHOD"], path, own_id))
+        environ["SCRIPT_NAME"] = mount.prefix
+        environ["PATH_INFO"] = inner = path[len(mount.prefix) :]
+        caller = self._authenticate(environ, own_id)
+        if caller is not None:
+            environ[CALLER] = caller
+        elif environ["REQUEST_METHOD"] != "GET" or inner not in mount.open_paths:
+            return response.give(mount.unauthorized(own_id))
+        refused = self._take_body(environ, own_id)
+        if refused is not None:
+            return response.give(refused)
+        with self._turns:
+            return mount.app(environ, response)
+
+    def _mount_of(self, path: str) -> Mount | None:
+        for mount in self._mounts:
+            if mount.holds(path):
+                hidden = mount.prefix == "" and self._house.early(path) is not None
+                return None if hidden else mount
+        return None
+
+    def _take_body(self, environ: Environ, own_id: str) -> Answer | None:
+        try:
+            self._bodies.replace(environ)
+        except LimitExceeded as error:
+            detail = f"The body is {error.requested} bytes or more; the limit is {error.limit}."
+            return refusal(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                "http.body_too_large",
+                detail,
+                own_id,
+            )
+        except InvalidDescription as error:
+            return _not_understood(error.message, own_id)
+        except Busy as error:
+            return refusal(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "http.busy",
+                error.message,
+                own_id,
+                ("retry-after", str(error.retry_after)),
+            )
+        return None
+
+
+def _is_text(path: str, query: str) -> bool:
+    """Whether the bytes behind a WSGI path (Latin-1) and a raw query are UTF-8."""
+    try:
+        if not path.isascii():
+            path.encode("latin-1").decode()
+        if "%" in query or not query.isascii():
+            unquote_to_bytes(query.encode("latin-1")).decode()
+    except UnicodeError:
+        return False
+    return True
+
+
+def _not_understood(detail: str, own_id: str) -> Answer:
+    return refusal(HTTPStatus.BAD_REQUEST, "http.bad_request", detail, own_id)
+
+
+def _internal(own_id: str) -> Answer:
+    return refusal(
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "http.internal_error",
+        "Something went wrong inside Moorage. The log says more under this request id.",
+        own_id,
+    )
+
+
+def _give(start_response: StartResponse, answer: Answer) -> list[bytes]:
+    headers = [*answer.headers, ("content-length", str(len(answer.body)))]
+    start_response(status_line(answer.status), headers)
+    return [answer.body]

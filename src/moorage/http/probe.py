@@ -1,0 +1,33 @@
+"""Asking the service whether it answers, over the wire, as a client would."""
+
+from __future__ import annotations
+
+import http.client
+import time
+from http import HTTPStatus
+from typing import Final
+
+_PATIENCE: Final = 60.0
+_PAUSE: Final = 0.05
+
+_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what they mean, not a place to bind
+
+
+def wait_for_answer(host: str, port: int) -> None:
+    """Return when `GET /healthz` is answered with 200.
+
+    The port is open before a worker serves it, so the first try usually waits there for its turn.
+    """
+    while not _answers(_ANY.get(host, host), port):
+        time.sleep(_PAUSE)
+
+
+def _answers(host: str, port: int) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,59 @@
+"""What the kernel itself answers when no dialect can: in the manner of the mount.
+
+Most of the house speaks `{"errors": [...]}` with a code. The reference Placement server answers a
+missing token from in front of its application, in another form; clients see that form here too.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from moorage.http.wsgi import json_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.http.wsgi import Answer
+
+_STOCK_401: Final = (
+    "This server could not verify that you are authorized to access the document you requested. "
+    "Either you supplied the wrong credentials (e.g., bad password), or your browser does not "
+    "understand how to supply the credentials required.<br /><br />\n\n\n"
+)
+
+
+def refusal(
+    status: HTTPStatus,
+    code: str,
+    detail: str,
+    request_id: str,
+    *headers: tuple[str, str],
+) -> Answer:
+    """An error in the API-SIG form; `code` is stable and documented."""
+    error: Mapping[str, object] = {
+        "status": status.value,
+        "code": code,
+        "title": status.phrase,
+        "detail": detail,
+        "request_id": request_id,
+    }
+    return json_answer(status, {"errors": [error]}, *headers)
+
+
+def unauthorized(request_id: str) -> Answer:
+    """401 in the form of the house."""
+    return refusal(
+        HTTPStatus.UNAUTHORIZED,
+        "http.unauthorized",
+        "A valid token in X-Auth-Token is needed.",
+        request_id,
+    )
+
+
+def unauthorized_bare(request_id: str) -> Answer:  # noqa: ARG001 - the signature all mounts share
+    """401 as a middleware in front of an OpenStack service words it (Placement under noauth2)."""
+    return json_answer(
+        HTTPStatus.UNAUTHORIZED,
+        {"message": _STOCK_401, "code": "401 Unauthorized", "title": "Unauthorized"},
+    )

@@ -1,0 +1,126 @@
+"""The way back: one response, sent once, with the request id and clean headers."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+
+from moorage.http import request_id
+from moorage.http.wsgi import status_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from moorage.http.wsgi import Answer, ExcInfo, Headers, StartResponse
+
+_log = logging.getLogger(__name__)
+
+_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.ASCII)
+_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+
+
+class Response:
+    """Stands between a dialect and the server as `start_response`.
+
+    What the dialect starts is kept until its first bytes are there, so that an error before them
+    still becomes a clean 500.
+    """
+
+    def __init__(self, start_response: StartResponse, own_id: str) -> None:
+        self.status = 0
+        self._start_response = start_response
+        self._own_id = own_id
+        self._pending: tuple[str, Headers] | None = None
+
+    def __call__(
+        self,
+        status: str,
+        headers: Headers,
+        exc_info: ExcInfo | None = None,  # noqa: ARG002 - PEP 3333
+        /,
+    ) -> Callable[[bytes], object]:
+        """Take status and headers from the dialect.
+
+        Raises:
+            ValueError: a header would break the response in two.
+        """
+        for name, value in headers:
+            if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
+                raise ValueError(f"not a header: {name!r}: {value!r}")
+        self.status = int(status[:3])
+        self._pending = (status, headers)
+        return _no_writing
+
+    def give(self, answer: Answer) -> list[bytes]:
+        """Start an answer of the kernel's own and return its body."""
+        self(
+            status_line(answer.status),
+            [*answer.headers, ("content-length", str(len(answer.body)))],
+        )
+        return [answer.body]
+
+    def send(self, chunks: Iterable[bytes], finished: Callable[[], None]) -> Iterable[bytes]:
+        """Pass the body on; `finished` is called when all of it is handed over."""
+        if isinstance(chunks, list | tuple):
+            self._flush()
+            finished()
+            return list(chunks)
+        stream = _Stream(chunks, finished, self._own_id)
+        self._flush()
+        return stream
+
+    def fail(self, answer: Answer, finished: Callable[[], None]) -> list[bytes]:
+        """Answer with an error instead of whatever was started before."""
+        body = self.give(answer)
+        self._flush()
+        finished()
+        return body
+
+    def _flush(self) -> None:
+        if self._pending is None:
+            raise RuntimeError("the application returned without calling start_response")
+        status, headers = self._pending
+        named = {name.lower() for name, _ in headers}
+        if request_id.HEADER not in named:
+            headers = [*headers, (request_id.HEADER, self._own_id)]
+        self._start_response(status, headers)
+
+
+class _Stream:
+    """A body that comes in parts. The first is taken at once, so that early errors are seen."""
+
+    def __init__(self, chunks: Iterable[bytes], finished: Callable[[], None], own_id: str) -> None:
+        self._chunks = chunks
+        self._rest = iter(chunks)
+        self._finished = finished
+        self._own_id = own_id
+        try:
+            self._first = next(self._rest, b"")
+        except BaseException:
+            self._close_source()
+            raise
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield self._first
+            yield from self._rest
+        except Exception:  # too late for another status: the connection is cut, the log knows why
+            _log.exception("%s: error while sending the body", self._own_id)
+            raise
+
+    def close(self) -> None:
+        """Called by the server when the body is sent or the client has left."""
+        try:
+            self._close_source()
+        finally:
+            self._finished()
+
+    def _close_source(self) -> None:
+        close = getattr(self._chunks, "close", None)
+        if close is not None:
+            close()
+
+
+def _no_writing(data: bytes) -> object:
+    raise NotImplementedError(f"return the body instead of writing it ({len(data)} bytes)")

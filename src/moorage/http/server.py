@@ -1,0 +1,130 @@
+"""Granian, told to serve one WSGI application on a socket it is given. Only here is it known.
+
+The supervisor opens the listening socket and every HTTP worker inherits it. Granian's own server
+would open one per worker with SO_REUSEPORT: a second `moorage serve` on the same port would then
+share it silently, and connections would be lost while a worker is replaced. Its command would also
+add a process of its own, and copy the environment (where `HTTP_X_AUTH_TOKEN` would become a header)
+into every request. So its worker is driven directly; the locked version and the process tests
+guard that use.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.http.wsgi import Application, Environ, ExcInfo, Headers
+
+# Typed as anything: the stubs of these private parts lag behind them.
+_granian: Any = import_module("granian._granian")
+_futures: Any = import_module("granian._futures")
+_loops: Any = import_module("granian._loops")
+
+BACKLOG: Final = 1024
+"""Connections the kernel keeps waiting."""
+_CONNECTIONS: Final = 2048
+"""Open connections one worker serves at a time."""
+_IDLE_THREAD_SECONDS: Final = 30
+
+
+def serve(application: Application, descriptor: int, *, threads: int) -> None:
+    """Serve until SIGTERM; requests that run then are finished first.
+
+    `descriptor` is a listening TCP socket; `threads` bounds the requests handled at a time. Threads
+    are made as they are needed. Must be called in the main thread.
+    """
+    stop = _granian.WorkerSignal()
+    stopped = threading.Event()
+    stop.add_cb(stopped.set)
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor to act on
+    holder = _granian.SocketHolder(descriptor, False, BACKLOG)  # noqa: FBT003 - positional in Rust
+    worker = _granian.WSGIWorker(
+        1,
+        (None, holder),
+        None,
+        blocking_threads=threads,
+        py_threads=threads,
+        py_threads_idle_timeout=_IDLE_THREAD_SECONDS,
+        backpressure=_CONNECTIONS,
+        http_mode="1",
+        metrics=(None, None),
+    )
+    scheduler = _futures._new_cbscheduler(  # noqa: SLF001 - see the module's docstring
+        _loops.loops.get("asyncio"), _Bridge(application), impl_asyncio=True
+    )
+    worker.serve_mtr(scheduler, _loops.loops.get("asyncio"), stop)
+    stopped.wait()
+
+
+class _Bridge:
+    """From Granian's call to WSGI's."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._common: Environ = {
+            "SCRIPT_NAME": "",
+            "wsgi.version": (1, 0),
+            "wsgi.errors": sys.stderr,
+            "wsgi.input_terminated": True,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": True,
+            "wsgi.run_once": False,
+        }
+
+    def __call__(self, protocol: Any, scope: Environ) -> int:  # noqa: ANN401 - a Rust object
+        begun = _Begun()
+        chunks = self._application(self._common | scope, begun)
+        if isinstance(chunks, list):
+            body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            protocol.response_bytes(begun.status, begun.headers, body)
+        else:
+            protocol.response_iter(begun.status, begun.headers, _Parts(chunks))
+        return begun.status
+
+
+class _Begun:
+    """WSGI's `start_response`, keeping what it is told."""
+
+    __slots__ = ("headers", "status")
+
+    def __init__(self) -> None:
+        self.status = 500
+        self.headers: Headers = []
+
+    def __call__(
+        self,
+        status: str,
+        headers: Headers,
+        exc_info: ExcInfo | None = None,  # noqa: ARG002 - PEP 3333
+        /,
+    ) -> Any:  # noqa: ANN401 - the write callable, which the kernel never uses
+        self.status = int(status[:3])
+        self.headers = headers
+        return None
+
+
+class _Parts:
+    """A streamed body as Granian takes it: `__next__` and `close`."""
+
+    def __init__(self, chunks: Any) -> None:  # noqa: ANN401 - any iterable of bytes
+        self._chunks = chunks
+        self._rest: Iterator[bytes] = iter(chunks)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._rest)
+
+    def close(self) -> None:
+        """Called when the body is sent or the client has left."""
+        close = getattr(self._chunks, "close", None)
+        if close is not None:
+            close()

@@ -1,0 +1,26 @@
+"""The HTTP worker process: builds the application and serves it on the inherited socket."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from moorage.http import access_log, server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.http.wsgi import Application
+
+
+def main(config: Mapping[str, Any]) -> None:
+    """Serve until told to stop.
+
+    `config` has `application` (`module:function` that makes the WSGI application from
+    `settings`), `settings`, `listener` (descriptor of a listening socket), `threads`, `log_level`.
+    """
+    access_log.configure(config["log_level"])
+    module, _, name = config["application"].partition(":")
+    make: Callable[[Mapping[str, Any]], Application] = getattr(import_module(module), name)
+    application = make(config["settings"])
+    server.serve(application, config["listener"], threads=config["threads"])

@@ -1,0 +1,111 @@
+"""The solver process: takes problems from the queue one by one, within time and memory.
+
+It is warm before its first problem: OR-Tools is imported and a toy problem solved. A solve that
+does not come back from its limit ends the process, and so does one that needs more memory than
+allowed; the supervisor starts another.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import resource
+import socket
+import sys
+import threading
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.period import SECOND
+from moorage.engine import instance
+from moorage.solver import channel
+from moorage.solver.warmup import toy_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from multiprocessing.connection import Connection
+
+    from moorage.usecases.ports import Solver
+
+_log = logging.getLogger(__name__)
+
+OVERRUN: Final = 75
+"""Exit status after a solve that ignored its limit."""
+_OVERRUN_SECONDS: Final = 5.0
+_ASKING_SECONDS: Final = 10.0
+"""How long a client may take to send its problem."""
+
+
+def main(config: Mapping[str, Any]) -> None:
+    """Serve until killed.
+
+    `config` has `solver` (`module:name` of something callable that makes a `Solver`), `listener`
+    (descriptor of the queue's socket), `memory` (bytes) and `log_level`.
+    """
+    logging.basicConfig(
+        level=config["log_level"].upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(process)d %(levelname)s %(name)s %(message)s",
+    )
+    module, _, name = config["solver"].partition(":")
+    solver: Solver = getattr(import_module(module), name)()
+    solver.solve(toy_problem(), time_limit=5 * SECOND, seed=0)
+    resource.setrlimit(resource.RLIMIT_DATA, (config["memory"], config["memory"]))
+    listener = socket.socket(fileno=config["listener"])
+    _log.debug("ready for problems")
+    while True:
+        try:
+            connection = channel.accept(listener)
+        except channel.Stranger as stranger:
+            _log.warning("refused: %s", stranger)
+            continue
+        with connection:
+            _converse(connection, solver)
+
+
+def _converse(connection: Connection, solver: Solver) -> None:
+    """Answer one client; one that leaves is nobody's loss."""
+    try:
+        connection.send_bytes(channel.READY)
+        if not connection.poll(_ASKING_SECONDS):
+            return
+        terms = json.loads(connection.recv_bytes(channel.LONGEST_MESSAGE))
+        message = connection.recv_bytes(channel.LONGEST_MESSAGE)
+        answer = _solve(solver, message, terms)
+        if answer is None:
+            connection.send_bytes(channel.FAILED)
+        else:
+            connection.send_bytes(channel.OK)
+            connection.send_bytes(answer)
+    except (EOFError, OSError):
+        _log.info("a client left before its answer was there")
+
+
+def _solve(solver: Solver, message: bytes, terms: Mapping[str, int]) -> bytes | None:
+    """The encoded outcome, or None after an error, which is logged with its traceback."""
+    seconds = terms["time_limit"] / SECOND
+    watchdog = threading.Timer(seconds + _OVERRUN_SECONDS, _give_up)
+    watchdog.daemon = True
+    watchdog.start()
+    started = time.monotonic()
+    try:
+        outcome = solver.solve(
+            instance.loads(message), time_limit=terms["time_limit"], seed=terms["seed"]
+        )
+        _log.debug("%s after %.3f s", outcome.verdict, time.monotonic() - started)
+        return instance.dumps_outcome(outcome)
+    except MemoryError:
+        _log.critical("out of memory: raise solver_memory or ask for less")
+        os._exit(OVERRUN)
+    except Exception:  # noqa: BLE001 - whatever it is, the client is told and the process goes on
+        _log.exception("the solver failed")
+        return None
+    finally:
+        watchdog.cancel()
+
+
+def _give_up() -> None:
+    _log.critical("a solve did not end at its time limit")
+    os._exit(OVERRUN)
