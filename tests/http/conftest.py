@@ -1,0 +1,111 @@
+"""A client that calls a WSGI application in this process, and a dialect that shows what it got."""
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from moorage.http.auth import noauth2
+from moorage.http.house import House
+from moorage.http.kernel import Bounds, Kernel, Mount
+from moorage.http.wsgi import Application, Environ, Headers, StartResponse
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Client:
+    """Sends one request; `environ` adds or replaces keys."""
+
+    app: Application
+    seen: list[Environ] = field(default_factory=list)
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        *,
+        token: str | None = "admin",
+        body: bytes = b"",
+        environ: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        path, _, query = path.partition("?")
+        request: Environ = {
+            "REQUEST_METHOD": method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": path.encode().decode("latin-1"),
+            "QUERY_STRING": query,
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "wsgi.input": io.BytesIO(body),
+            "CONTENT_LENGTH": str(len(body)) if body else "",
+        }
+        if token is not None:
+            request["HTTP_X_AUTH_TOKEN"] = token
+        request.update(environ or {})
+        started: list[tuple[str, Headers]] = []
+
+        def start(status: str, headers: Headers, exc_info: object = None, /) -> Any:
+            started.append((status, headers))
+
+        chunks = self.app(request, start)
+        try:
+            whole = b"".join(chunks)
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+        [(status, headers)] = started
+        return Reply(int(status[:3]), {name.lower(): value for name, value in headers}, whole)
+
+
+def show(environ: Environ, start_response: StartResponse) -> list[bytes]:
+    """The dialect of these tests: it answers with what it was given."""
+    caller = environ.get("moorage.caller")
+    document = {
+        "script": environ["SCRIPT_NAME"],
+        "path": environ["PATH_INFO"],
+        "body": environ["wsgi.input"].read().decode(),
+        "length": environ.get("CONTENT_LENGTH"),
+        "request_id": environ["moorage.request_id"],
+        "global": environ.get("moorage.global_request_id"),
+        "user": caller.user_id if caller else None,
+        "project": caller.project_id if caller else None,
+        "roles": sorted(caller.roles) if caller else None,
+    }
+    start_response("200 OK", [("content-type", "application/json")])
+    return [json.dumps(document).encode()]
+
+
+MakeClient = Callable[..., Client]
+
+
+@pytest.fixture
+def client() -> MakeClient:
+    """Make a client of a kernel: `client({"/v1": app}, bounds=…, checks=…)`."""
+
+    def make(
+        apps: Mapping[str, Application] | None = None,
+        *,
+        bounds: Bounds = Bounds(),
+        checks: Mapping[str, Callable[[], object]] | None = None,
+        **mount: Any,
+    ) -> Client:
+        given = {"/v1": show} if apps is None else apps
+        places = {prefix or "root": prefix or "/" for prefix in given}
+        house = House(version="1", places=places, checks=checks or {})
+        mounts = [Mount(prefix or "root", prefix, app, **mount) for prefix, app in given.items()]
+        return Client(Kernel(mounts, authenticate=noauth2, house=house, bounds=bounds))
+
+    return make
