@@ -85,8 +85,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Renderabl
             column.removeprefix("#"), justify="right" if numeric else "left", overflow="fold"
         )
     for row in rows:
-        made.add_row(*("" if cell is None else str(cell) for cell in row))
+        made.add_row(*(_cell(cell) for cell in row))
     return made
+
+
+def _cell(value: object) -> RenderableType:
+    from rich.text import Text
+
+    if isinstance(value, Text):
+        return value
+    return "" if value is None else str(value)
 
 
 def fields(pairs: Iterable[tuple[str, object]]) -> RenderableType:

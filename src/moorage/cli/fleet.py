@@ -1,0 +1,104 @@
+"""`moorage fleet load|show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, console
+from moorage.cli.shipped import read_text
+
+if TYPE_CHECKING:
+    import argparse
+    from typing import TextIO
+
+    from moorage.client.moorage import Moorage
+    from moorage.domain.fleet_expansion import ExpandedFleet
+
+
+def expanded(name: str) -> ExpandedFleet:
+    """A fleet file, read and spelled out.
+
+    Raises:
+        Unreadable, InvalidDescription: as reading and expanding say.
+    """
+    from moorage.client.fleet_file import read_fleet
+    from moorage.domain.fleet_expansion import expand
+
+    return expand(read_fleet(read_text(name)))
+
+
+def load(client: Moorage, fleet: ExpandedFleet, progress: TextIO) -> list[Any]:
+    """Send a fleet part by part, with a bar on a terminal; return the answers."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from moorage.client.fleet_body import body
+    from moorage.domain.fleet_parts import parts
+
+    answers = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    target = console(progress)
+    with Progress(
+        *columns, console=target, transient=True, disable=not target.is_terminal
+    ) as drawn:
+        task = drawn.add_task(f"loading {fleet.name}", total=len(fleet.providers))
+        for part in parts(fleet):
+            answers.append(client.fleet.load(body(part)).body)
+            drawn.advance(task, len(part.providers))
+    return answers
+
+
+def summary(fleet: ExpandedFleet) -> str:
+    """`three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers`."""
+    return (
+        f"{fleet.name}: {len(fleet.providers)} hosts, {len(fleet.topology.domains)} domains,"
+        f" {len(fleet.flavors)} flavors, load of {len(fleet.load)} consumers"
+    )
+
+
+class Load(Command):
+    """Load a fleet file: hosts, topology, flavors and load.
+
+    A fleet is sent in parts, each one transaction. Loading the same file again changes
+    nothing; one that contradicts what is there is refused. Shipped fleets are found by name.
+    """
+
+    examples = """
+        moorage fleet load three-racks.yaml
+        moorage fleet load thousand-hosts.yaml
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """From where."""
+        parser.add_argument("file", metavar="FILE", help="a fleet file, or a shipped one's name")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Load."""
+        fleet = expanded(args.file)
+        with self.client() as client:
+            answers = load(client, fleet, self.app.stderr)
+        return Shown({"parts": answers}, f"loaded {summary(fleet)}")
+
+
+class Show(Command):
+    """Draw zones, racks and hosts with their fill.
+
+    Booked is everything live: allocations and holds, at the fullest instant to come.
+    """
+
+    examples = """
+        moorage fleet show
+        moorage fleet show --resource MEMORY_MB
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What of it."""
+        parser.add_argument("--resource", metavar="CLASS", help="draw this class, not VCPU")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Draw."""
+        from moorage.cli.fleet_map import picture
+
+        with self.client() as client:
+            answer = client.fleet.show()
+        return Shown(answer.body, picture(answer.value, args.resource, {}))
