@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName
+    from moorage.domain.period import Duration
     from moorage.domain.requests import Objective
     from moorage.domain.topology import Level
     from moorage.policies.primitives import Primitive
@@ -57,7 +58,8 @@ class Problem:
     domains: Mapping[Level, Ints]
     """Level -> [H] domain number or -1; for every level a primitive names."""
     primitives: tuple[Primitive, ...]
-    objective: Objective
+    objective: Objective | None
+    """None: any placement will do, and costs nothing but the penalties."""
 
 
 class Verdict(StrEnum):
@@ -88,3 +90,10 @@ class Outcome:
         return self.verdict is Verdict.INFEASIBLE or (
             self.verdict is Verdict.FEASIBLE and self.value == self.bound
         )
+
+
+class Solves(Protocol):
+    """What explanations need of a solver; every `usecases.ports.Solver` is one."""
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        """The best placement found within the limit, or a verdict that there is none."""

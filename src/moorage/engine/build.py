@@ -1,0 +1,203 @@
+"""From a request and a terrain to a joint problem, with a reason for every host left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.errors import UnknownName
+from moorage.engine.ground import FleetGround
+from moorage.engine.problem import Problem
+from moorage.engine.rules import rules
+from moorage.engine.terrain import survey
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import Role
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.domain.topology import Level
+    from moorage.engine.rules import Rule
+    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.terrain import Terrain
+    from moorage.policies.primitives import Primitive
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A problem with what it was made of, for verifying, explaining and saving it."""
+
+    request: EnsembleRequest
+    terrain: Terrain
+    kept: frozenset[str]
+    """UUIDs of hosts that another ensemble keeps to itself, seen from this request."""
+    ground: FleetGround
+    rules: tuple[Rule, ...]
+    problem: Problem
+    considered: int
+    """How many hosts there are."""
+    rejected: Mapping[str, int]
+    """Reason id -> hosts it rejects for some role with members to place."""
+
+
+def build(request: EnsembleRequest, snapshot: Snapshot, *, kept: Collection[str] = ()) -> Built:
+    """State a joint request as a problem on the fleet of a snapshot.
+
+    Args:
+        request: who is to be placed; must name each member's role.
+        snapshot: the fleet, at the instant the request is decided.
+        kept: UUIDs of hosts closed to this request by another ensemble's `exclusive` policy.
+
+    Raises:
+        UnknownName: a policy names a level or tree, or a fixed member a host, that is not there.
+        UnknownPolicy, InvalidDescription: a policy cannot be understood.
+    """
+    return state(request, survey(snapshot, request), kept=frozenset(kept))
+
+
+def state(
+    request: EnsembleRequest,
+    terrain: Terrain,
+    *,
+    kept: frozenset[str] = frozenset(),
+    ground: FleetGround | None = None,
+) -> Built:
+    """The same over a terrain that was surveyed for this request or a wider one.
+
+    `ground`, if given, judges eligibility instead of the request's own roles: explanations
+    set parts of a request aside without changing what its policies mean.
+    """
+    roles = [r for r in request.roles if any(m.role == r.name for m in request.members)]
+    passes = {role.name: list(_filters(role, terrain, kept)) for role in roles}
+    if ground is None:
+        ground = FleetGround(
+            terrain=terrain,
+            project_id=request.project_id,
+            own=request.own_consumers | request.released,
+            eligible_rows={role.name: _eligible(role, terrain) for role in roles},
+        )
+    resolved = rules(request, terrain.topology)
+    problem = _problem(
+        request,
+        terrain,
+        roles,
+        allowed=[_all(terrain, (mask for _, mask in passes[role.name])) for role in roles],
+        primitives=tuple(one for rule in resolved for one in rule.post(ground)),
+    )
+    moving = {member.role for member in request.members if member not in request.fixed}
+    return Built(
+        request=request,
+        terrain=terrain,
+        kept=kept,
+        ground=ground,
+        rules=resolved,
+        problem=problem,
+        considered=terrain.host_count,
+        rejected=_rejected([f for role in roles if role.name in moving for f in passes[role.name]]),
+    )
+
+
+def _problem(
+    request: EnsembleRequest,
+    terrain: Terrain,
+    roles: list[Role],
+    *,
+    allowed: list[Bools],
+    primitives: tuple[Primitive, ...],
+) -> Problem:
+    members = tuple(sorted(request.members))
+    position = {role.name: index for index, role in enumerate(roles)}
+    levels = {level for one in primitives if (level := _level(one)) is not None}
+    shape = (len(roles), terrain.host_count)
+    return Problem(
+        members=members,
+        roles=tuple(position),
+        role_of=np.array([position[m.role] for m in members], dtype=np.int64),
+        demand=np.array(
+            [[role.resources.get(name, 0) for name in terrain.classes] for role in roles],
+            dtype=np.int64,
+        ).reshape(len(roles), len(terrain.classes)),
+        allowed=np.array(allowed, dtype=np.bool_).reshape(shape),
+        fixed=np.array([_fixed_row(request, terrain, m) for m in members], dtype=np.int64),
+        classes=terrain.classes,
+        free=terrain.free,
+        capacity=terrain.capacity,
+        hosts=terrain.uuids,
+        domains={level: terrain.domains(level) for level in levels},
+        primitives=primitives,
+        objective=request.objective,
+    )
+
+
+def _level(primitive: Primitive) -> Level | None:
+    return getattr(primitive, "level", None)
+
+
+def _fixed_row(request: EnsembleRequest, terrain: Terrain, member: object) -> int:
+    host = request.fixed.get(member)  # type: ignore[call-overload]  # a MemberName
+    if host is None:
+        return -1
+    row = terrain.row_of.get(host)
+    if row is None:
+        raise UnknownName("host", host, path=f"fixed.{member}")
+    return row
+
+
+def _filters(role: Role, terrain: Terrain, kept: frozenset[str]) -> Iterator[tuple[str, Bools]]:
+    """Every rule a host must pass for the role alone: reason id and mask [H]."""
+    for name, amount in role.resources.items():
+        k = terrain.classes.index(name)
+        yield f"unit:{name}", _obeys_units(terrain, k, amount)
+        yield f"capacity:{name}", terrain.free[:, k] >= amount
+    yield from _traits_and_aggregates(role, terrain)
+    if kept:
+        yield "exclusive", np.array([uuid not in kept for uuid in terrain.uuids], dtype=np.bool_)
+
+
+def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
+    nowhere = np.zeros(terrain.host_count, dtype=np.bool_)
+    for any_of in role.required:
+        masks = [terrain.has_trait(trait) for trait in any_of]
+        yield f"trait:{'|'.join(sorted(any_of))}", np.logical_or.reduce([nowhere, *masks])
+    for trait in sorted(role.forbidden):
+        yield f"forbidden:{trait}", ~terrain.has_trait(trait)
+    for any_of in role.member_of:
+        masks = [terrain.aggregates.get(uuid, nowhere) for uuid in any_of]
+        yield "aggregate", np.logical_or.reduce([nowhere, *masks])
+
+
+def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
+    obeys: Bools = (terrain.min_unit[:, k] <= amount) & (terrain.max_unit[:, k] >= amount)
+    obeys &= amount % terrain.step_size[:, k] == 0
+    return obeys
+
+
+def _eligible(role: Role, terrain: Terrain) -> Bools:
+    """Hosts that could hold one member of the role if they were empty."""
+    masks = [mask for _, mask in _traits_and_aggregates(role, terrain)]
+    for name, amount in role.resources.items():
+        k = terrain.classes.index(name)
+        masks += [_obeys_units(terrain, k, amount), terrain.capacity[:, k] >= amount]
+    return _all(terrain, masks)
+
+
+def _all(terrain: Terrain, masks: Iterable[Bools]) -> Bools:
+    found = np.ones(terrain.host_count, dtype=np.bool_)
+    for mask in masks:
+        found &= mask
+    return found
+
+
+def _rejected(filters: list[tuple[str, Bools]]) -> dict[str, int]:
+    """Hosts rejected per reason; a host that several roles reject for one reason counts once."""
+    failed: dict[str, Bools] = {}
+    for reason, mask in filters:
+        failed[reason] = failed.get(reason, np.zeros_like(mask)) | ~mask
+    return {reason: int(mask.sum()) for reason, mask in sorted(failed.items()) if mask.any()}

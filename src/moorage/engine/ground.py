@@ -1,0 +1,81 @@
+"""The fleet as policies see it (`domain.placement.Ground`), over a terrain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.placement import Occupant
+    from moorage.domain.topology import Level, Topology
+    from moorage.engine.terrain import Terrain
+
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class FleetGround:
+    """A terrain with what depends on who asks: eligible hosts and who is foreign."""
+
+    terrain: Terrain
+    project_id: str
+    """The project of the ensemble that is placed."""
+    own: frozenset[str]
+    """Consumers that are not foreign: the ensemble's own."""
+    eligible_rows: Mapping[str, Bools]
+    """Role -> [H] hosts that could hold one member if they were empty."""
+    _cache: dict[object, object] = field(default_factory=dict)
+
+    @property
+    def topology(self) -> Topology:
+        """The trees."""
+        return self.terrain.topology
+
+    @property
+    def host_count(self) -> int:
+        """How many hosts there are."""
+        return self.terrain.host_count
+
+    def domains(self, level: Level) -> Sequence[int]:
+        """Per host the number of its domain, or -1."""
+        found = self._cache.get(level)
+        if found is None:
+            found = self._cache[level] = self.terrain.domains(level).tolist()
+        return found  # type: ignore[return-value]  # lists of integers only under a level
+
+    def domain_name(self, level: Level, domain: int) -> str:
+        """The name of a domain number."""
+        return self.terrain.domain_name(level, domain)
+
+    def eligible(self, member: MemberName) -> frozenset[int]:
+        """Hosts that could hold the member if they were empty."""
+        found = self._cache.get(member.role)
+        if found is None:
+            rows = np.flatnonzero(self.eligible_rows[member.role])
+            found = self._cache[member.role] = frozenset(rows.tolist())
+        return found  # type: ignore[return-value]  # sets of rows only under a role
+
+    def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
+        """Hosts that any of the names means: its own, a domain's, an aggregate's."""
+        mask = np.zeros(self.host_count, dtype=np.bool_)
+        for name in names:
+            mask |= self.terrain.rows_named(name)
+        return frozenset(np.flatnonzero(mask).tolist())
+
+    def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
+        """Hosts that have every one of the traits."""
+        mask = np.ones(self.host_count, dtype=np.bool_)
+        for trait in traits:
+            mask &= self.terrain.has_trait(trait)
+        return frozenset(np.flatnonzero(mask).tolist())
+
+    def foreigners(self, host: int) -> Sequence[Occupant]:
+        """Consumers on the host's tree that are not of this ensemble."""
+        return [one for one in self.terrain.occupants_of(host) if one.consumer not in self.own]

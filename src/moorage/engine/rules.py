@@ -1,0 +1,51 @@
+"""A request's policies, ready for use: each statement with its parsed policy and its edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import Phase, edges
+from moorage.policies import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import PolicyStatement
+    from moorage.domain.placement import Ground
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge, Policy
+    from moorage.policies.primitives import Primitive
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One policy of a request."""
+
+    statement: PolicyStatement
+    policy: Policy
+    edges: tuple[Edge, ...]
+
+    def post(self, ground: Ground) -> Iterator[Primitive]:
+        """The primitives of every edge."""
+        for edge in self.edges:
+            yield from self.policy.post(
+                edge, ground, name=self.statement.name, weight=self.statement.weight
+            )
+
+
+def rules(request: EnsembleRequest, topology: Topology) -> tuple[Rule, ...]:
+    """Resolve the policies that hold when members are created; empty edges are left out.
+
+    Raises:
+        UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
+    """
+    found = []
+    for statement in request.policies:
+        if Phase.CREATE not in statement.phases:
+            continue
+        policy = parse(statement)
+        policy.check(topology)
+        found.append(Rule(statement, policy, edges(statement, request.roles, request.members)))
+    return tuple(found)

@@ -1,0 +1,199 @@
+"""The hosts as one joint request sees them: columns cut from a snapshot, and nothing more.
+
+A host is a living root provider that does not share its inventory with others. Everything a
+problem, a policy or an explanation needs is here, so a changed request (a relaxation, one
+member more) is judged without going back to the snapshot, and an instance can be saved whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.domain.topology import HOST, Level
+from moorage.engine.domains import numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.placement import Occupant
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.domain.resources import Amounts
+    from moorage.domain.topology import Topology
+    from moorage.engine.snapshot import Snapshot
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
+"""Trait of providers whose inventory others use: not a place to stand on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Terrain:
+    """H hosts (rows) with the K resource classes, traits and aggregates a request names."""
+
+    uuids: tuple[str, ...]
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    capacity: Ints
+    """[H, K] when empty; 0 where the host has none of the class."""
+    free: Ints
+    """[H, K] capacity less the peak of every live booking over the request's period."""
+    min_unit: Ints
+    max_unit: Ints
+    """[H, K]; 0 where the host has none of the class, so that no amount obeys."""
+    step_size: Ints
+    traits: Mapping[str, Bools]
+    """Trait -> [H]; absent: no host has it."""
+    aggregates: Mapping[str, Bools]
+    """Aggregate UUID -> [H]; absent: no host is in it."""
+    topology: Topology
+    levels: Mapping[Level, tuple[Ints, tuple[str, ...]]]
+    """Level (not `host`) -> domain number or -1 per host [H], and the numbers' names."""
+    occupants_of: Callable[[int], Sequence[Occupant]]
+    """Row -> everybody booked anywhere in the host's tree."""
+
+    @property
+    def host_count(self) -> int:
+        """H."""
+        return len(self.uuids)
+
+    def domains(self, level: Level) -> Ints:
+        """[H] domain number or -1; at the level `host` the row itself, in every tree."""
+        if level.name == HOST:
+            return np.arange(self.host_count, dtype=np.int64)
+        return self.levels[level][0]
+
+    def domain_name(self, level: Level, domain: int) -> str:
+        """The name of a domain number."""
+        return self.names[domain] if level.name == HOST else self.levels[level][1][domain]
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """Host name or UUID -> row."""
+        found = {name: row for row, name in enumerate(self.names)}
+        return MappingProxyType(found | {uuid: row for row, uuid in enumerate(self.uuids)})
+
+    def rows_named(self, name: str) -> Bools:
+        """[H] the host, the domain (of any tree) or the aggregate of that name or UUID."""
+        mask = np.zeros(self.host_count, dtype=np.bool_)
+        if name in self.row_of:
+            mask[self.row_of[name]] = True
+        if name in self.aggregates:
+            mask |= self.aggregates[name]
+        for tree in self.topology.levels:
+            domain = self.topology.domains.get((tree, name))
+            if domain is not None:
+                numbers, names = self.levels[Level(tree, domain.level)]
+                mask |= numbers == names.index(name)
+        return mask
+
+    def has_trait(self, trait: str) -> Bools:
+        """[H] whether the host carries the trait."""
+        return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
+
+    def taking(self, places: Sequence[tuple[int, Amounts]]) -> Terrain:
+        """The same hosts after these amounts were taken from the free capacity of rows."""
+        free = self.free.copy()
+        for row, amounts in places:
+            for name, amount in amounts.items():
+                free[row, self.classes.index(name)] -= amount
+        return replace(self, free=free)
+
+
+def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
+    """Cut from a snapshot what a request and its policies may ask about."""
+    rows = _hosts(snapshot)
+    words = set(_words(request))
+    topology = snapshot.topology
+    return Terrain(
+        uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
+        names=tuple(snapshot.names[row] for row in rows.tolist()),
+        **_resources(snapshot, request, rows),  # type: ignore[arg-type]  # names as in Terrain
+        traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
+        aggregates={
+            name: np.isin(rows, members)
+            for name, members in snapshot.aggregates.items()
+            if name in words
+        },
+        topology=topology,
+        levels={
+            level: (snapshot.domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
+            for level in _levels(topology)
+        },
+        occupants_of=lambda row: snapshot.occupants(int(rows[row])),
+    )
+
+
+def place_hosts(
+    topology: Topology, names: Sequence[str]
+) -> dict[Level, tuple[Ints, tuple[str, ...]]]:
+    """`Terrain.levels` for hosts of these names."""
+    every = np.ones(len(names), dtype=np.bool_)
+    root = np.arange(len(names), dtype=np.int32)
+    found = {}
+    for level in _levels(topology):
+        domains = numbered(topology, level, names=names, root=root, alive=every)
+        found[level] = (domains.numbers.astype(np.int64), domains.names)
+    return found
+
+
+def _hosts(snapshot: Snapshot) -> Ints:
+    rows = snapshot.roots.astype(np.int64)
+    sharing = snapshot.traits.get(SHARING)
+    return rows if sharing is None else rows[~sharing[rows]]
+
+
+def _levels(topology: Topology) -> Iterator[Level]:
+    for tree, names in topology.levels.items():
+        for name in names:
+            yield Level(tree, name)
+
+
+def _words(request: EnsembleRequest) -> Iterator[str]:
+    """Every trait and aggregate a role names, and every string in a policy's parameters.
+
+    Parameters are searched without knowing the policy, so a plug-in's are served as well.
+    """
+    for role in request.roles:
+        for any_of in (*role.required, role.forbidden, *role.member_of):
+            yield from any_of
+    stack: list[object] = [statement.parameters for statement in request.policies]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif hasattr(item, "values"):
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple | set | frozenset):
+            stack.extend(item)
+
+
+def _resources(
+    snapshot: Snapshot, request: EnsembleRequest, rows: Ints
+) -> dict[str, tuple[str, ...] | Ints]:
+    classes = tuple(sorted({name for role in request.roles for name in role.resources}))
+    shape = (len(rows), len(classes))
+    found = {
+        name: np.zeros(shape, dtype=np.int64)
+        for name in ("capacity", "free", "min_unit", "max_unit")
+    } | {"step_size": np.ones(shape, dtype=np.int64)}
+    for k, name in enumerate(classes):
+        columns = snapshot.classes.get(name)
+        if columns is None:
+            continue
+        at = columns.position[rows]
+        has, at = at >= 0, at[at >= 0]
+        peak = snapshot.peak_over(name, request.period, without=request.released)
+        found["capacity"][has, k] = columns.capacity[at]
+        found["free"][has, k] = columns.capacity[at] - peak[at]
+        for rule in ("min_unit", "max_unit", "step_size"):
+            found[rule][has, k] = getattr(columns, rule)[at]
+    return {"classes": classes, **found}

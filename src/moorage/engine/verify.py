@@ -1,0 +1,106 @@
+"""Is an answer right? Judged by the policies' meanings and by plain sums, never by a solver.
+
+Whatever a solver returns passes here before it is committed, in production too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.decisions import PolicyStatus
+from moorage.domain.errors import MoorageError
+from moorage.domain.placement import Placement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.placement import Ground
+    from moorage.engine.problem import Problem
+    from moorage.engine.rules import Rule
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+
+class WrongAnswer(MoorageError):
+    """A solver's answer breaks the problem it was given: a defect of Moorage, not of the request.
+
+    `faults` lists every way in which it does.
+    """
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__(f"the solver's answer is wrong: {'; '.join(faults)}")
+        self.faults = faults
+
+
+def verify(
+    problem: Problem, ground: Ground, rules: Iterable[Rule], hosts: Sequence[int] | Ints
+) -> tuple[PolicyStatus, ...]:
+    """Check a total assignment (host row per member) and say how it stands to every policy.
+
+    Raises:
+        WrongAnswer: a member without a host, on a host it may not use or away from where it
+            is fixed; a host overfilled; a required policy violated.
+    """
+    rows = np.asarray(hosts, dtype=np.int64)
+    if faults := tuple(_misplaced(problem, rows)):
+        raise WrongAnswer(faults)
+    placement = Placement(ground, dict(zip(problem.members, rows.tolist(), strict=True)))
+    statuses, broken = judge(rules, placement)
+    if faults := (*_overfilled(problem, rows), *broken):
+        raise WrongAnswer(faults)
+    return statuses
+
+
+def judge(
+    rules: Iterable[Rule], placement: Placement
+) -> tuple[tuple[PolicyStatus, ...], tuple[str, ...]]:
+    """How a placement stands to every policy, and the texts of required ones it violates."""
+    statuses, broken = [], []
+    for rule in rules:
+        found = [v for edge in rule.edges for v in rule.policy.violations(edge, placement)]
+        slacks = [rule.policy.slack(edge, placement) for edge in rule.edges]
+        measured = [slack for slack in slacks if slack is not None]
+        amount = sum(violation.amount for violation in found)
+        name, weight = rule.statement.name, rule.statement.weight
+        statuses.append(
+            PolicyStatus(
+                name=name,
+                satisfied=not found,
+                slack=min(measured) if measured else None,
+                penalty=amount * weight if weight is not None else 0,
+            )
+        )
+        if weight is None:
+            broken += [f"{name}: {violation.text}" for violation in found]
+    return tuple(statuses), tuple(broken)
+
+
+def _misplaced(problem: Problem, rows: Ints) -> Iterator[str]:
+    if rows.shape != (len(problem.members),):
+        yield f"{len(problem.members)} members, {rows.size} hosts"
+        return
+    for index, member in enumerate(problem.members):
+        row, fixed = int(rows[index]), int(problem.fixed[index])
+        if not 0 <= row < len(problem.hosts):
+            yield f"{member} has no host"
+        elif fixed >= 0:
+            if row != fixed:
+                yield f"{member} stands on {problem.hosts[fixed]} and may not move"
+        elif not problem.allowed[problem.role_of[index], row]:
+            yield f"{member} may not stand on {problem.hosts[row]}"
+
+
+def _overfilled(problem: Problem, rows: Ints) -> Iterator[str]:
+    """Hosts where the newly placed members take more of a class than is free."""
+    moving = problem.fixed < 0
+    taken = np.zeros_like(problem.free)
+    np.add.at(taken, rows[moving], problem.demand[problem.role_of[moving]])
+    for row, k in np.argwhere((taken > 0) & (taken > problem.free)).tolist():
+        yield (
+            f"{problem.classes[k]} on {problem.hosts[row]}: "
+            f"taken {taken[row, k]}, free {problem.free[row, k]}"
+        )

@@ -1,0 +1,218 @@
+"""A transactional greedy search in columns: fast answers, no proofs.
+
+Members that must share a domain form a block; scarce blocks go first, and within a block
+scarce members, so an anchor stands before its partners. A block is placed whole or not at
+all: when its first choice of domain leaves a partner without a host, the block is undone and
+that domain left out. A block that finds no place at all goes to the front, and the search
+starts again, with a little seeded noise.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.period import SECOND
+from moorage.engine.cost import cost, holds
+from moorage.engine.problem import Outcome, Verdict
+from moorage.policies.primitives import SameDomain
+from moorage.solver.bounds import lower_bound
+from moorage.solver.index import index
+from moorage.solver.partial import Partial
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from moorage.domain.period import Duration
+    from moorage.engine.problem import Problem
+    from moorage.solver.index import Index
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+Block = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Searches until the first answer and polishes it.
+
+    `attempts` bounds the restarts, so that the answer does not depend on the machine's speed
+    unless the time limit is very short.
+    """
+
+    attempts: int = 24
+    domains_tried: int = 12
+    polishing: int = 3
+    """Rounds of moving single members to cheaper hosts."""
+    name: str = "greedy"
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        """A placement that meets every required primitive, or `unknown`."""
+        started = time.monotonic()
+        deadline = started + time_limit / SECOND
+        numbers = index(problem)
+        noise = np.random.default_rng(seed)
+        rows = self._search(numbers, noise, deadline)
+        wall = (time.monotonic() - started) * 1000
+        if rows is None:
+            return Outcome(Verdict.UNKNOWN, self.name, wall_ms=wall)
+        value = int(cost(problem, rows[None, :])[0])
+        bound = min(value, lower_bound(numbers))
+        return Outcome(Verdict.FEASIBLE, self.name, rows, value=value, bound=bound, wall_ms=wall)
+
+    def _search(self, numbers: Index, noise: np.random.Generator, deadline: float) -> Ints | None:
+        blocks = _blocks(numbers)
+        failures = dict.fromkeys(blocks, 0)
+        for attempt in range(self.attempts):
+            if attempt and time.monotonic() > deadline:
+                return None
+            partial = Partial(numbers)
+            # Sorting is stable: among blocks that failed equally often the scarce stay first.
+            order = sorted(blocks, key=lambda block: -failures[block])
+            spread = 0.0 if attempt == 0 else 2.0 * attempt
+            stuck = self._place_all(partial, order, noise, spread)
+            if stuck is not None:
+                failures[stuck] += 1
+            elif holds(numbers.problem, partial.row_of[None, :])[0]:
+                self._polish(partial, deadline)
+                return partial.row_of
+        return None
+
+    def _place_all(
+        self, partial: Partial, order: list[Block], noise: np.random.Generator, spread: float
+    ) -> Block | None:
+        """Place every block; the one that found no place, or None."""
+        for block in order:
+            if not self._place_block(partial, block, noise, spread):
+                return block
+        return None
+
+    def _place_block(
+        self, partial: Partial, block: Block, noise: np.random.Generator, spread: float
+    ) -> bool:
+        domain_of = _meeting_place(partial, block)
+        barred = np.zeros(len(partial.load), dtype=np.bool_)
+        for _ in range(self.domains_tried):
+            placed: list[int] = []
+            for m in block:
+                mask = partial.hosts_for(m)
+                if not placed:
+                    mask &= ~barred
+                row = _cheapest(partial, m, mask, noise, spread)
+                if row < 0:
+                    break
+                partial.place(m, row)
+                placed.append(m)
+            if len(placed) == len(block):
+                return True
+            if not placed:
+                return False
+            row = int(partial.row_of[placed[0]])
+            barred |= domain_of == domain_of[row]
+            for m in reversed(placed):
+                partial.undo(m)
+        return False
+
+    def _polish(self, partial: Partial, deadline: float) -> None:
+        """Move single members to where they cost less, while the whole gets cheaper."""
+        numbers = partial.index
+        problem = numbers.problem
+        value = int(cost(problem, partial.row_of[None, :])[0])
+        bound = lower_bound(numbers)
+        for _ in range(self.polishing):
+            before = value
+            for m in numbers.moving:
+                if value <= bound or time.monotonic() > deadline:
+                    return
+                value = _move(partial, m, value)
+            if value == before:
+                return
+
+
+def _move(partial: Partial, m: int, value: int) -> int:
+    """Try the host that looks best for one member; keep it only if that is an improvement."""
+    problem = partial.index.problem
+    old = int(partial.row_of[m])
+    partial.undo(m)
+    mask = partial.hosts_for(m)
+    new = int(np.argmin(np.where(mask, partial.dearness(m), np.inf))) if mask.any() else old
+    partial.place(m, new)
+    rows = partial.row_of[None, :]
+    if new != old:
+        moved = int(cost(problem, rows)[0])
+        if moved < value and holds(problem, rows)[0]:
+            return moved
+        partial.undo(m)
+        partial.place(m, old)
+    return value
+
+
+def _cheapest(
+    partial: Partial, m: int, mask: Bools, noise: np.random.Generator, spread: float
+) -> int:
+    """The open host that is least dear, or -1."""
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        return -1
+    dear = partial.dearness(m)[rows]
+    if spread:
+        dear = dear + noise.uniform(0.0, spread, len(rows))
+    return int(rows[np.argmin(dear)])
+
+
+def _meeting_place(partial: Partial, block: Block) -> Ints:
+    """[H] the domains to try one after the other: of the widest level the block must share."""
+    shared = [
+        partial.index.crowds[c]
+        for c in partial.index.crowds_of[block[0]]
+        if _binds(partial.index, c)
+    ]
+    if not shared:
+        return np.arange(len(partial.load), dtype=np.int64)
+    return min(shared, key=lambda crowd: crowd.size).domain_of
+
+
+def _binds(numbers: Index, c: int) -> bool:
+    crowd = numbers.crowds[c]
+    return crowd.required and isinstance(crowd.primitive, SameDomain)
+
+
+def _blocks(numbers: Index) -> list[Block]:
+    """Members to be placed, joined by the domains they must share; scarce blocks first."""
+    scarcity = _scarcity(numbers)
+    head = {m: m for m in numbers.moving}
+
+    def find(m: int) -> int:
+        while head[m] != m:
+            m = head[m]
+        return m
+
+    for c, crowd in enumerate(numbers.crowds):
+        if _binds(numbers, c):
+            moving = [m for m in crowd.members if m in head]
+            for m in moving[1:]:
+                head[find(m)] = find(moving[0])
+    blocks: dict[int, list[int]] = {}
+    for m in numbers.moving:
+        blocks.setdefault(find(m), []).append(m)
+    ordered = [tuple(sorted(block, key=lambda m: (scarcity[m], m))) for block in blocks.values()]
+    return sorted(ordered, key=lambda block: (scarcity[block[0]], -len(block), block))
+
+
+def _scarcity(numbers: Index) -> dict[int, float]:
+    """Per member to be placed: slots for its kind in the beginning, per member of the kind."""
+    start = Partial(numbers)
+    found: dict[int, float] = {}
+    demanded: dict[int, int] = {}
+    for m in numbers.moving:
+        demanded[numbers.group_of[m]] = demanded.get(numbers.group_of[m], 0) + 1
+    for kind in numbers.kinds:
+        first = kind[0]
+        slots = numbers.slots(int(numbers.problem.role_of[first]))
+        open_slots = int(slots[start.hosts_for(first)].sum())
+        found |= dict.fromkeys(kind, open_slots / demanded[numbers.group_of[first]])
+    return found

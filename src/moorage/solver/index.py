@@ -1,0 +1,157 @@
+"""A problem by numbers: what the searching solvers look up in their inner loops.
+
+Primitives that name hosts become masks and costs per member; those that name levels become
+`Crowd`s: the members of one primitive, counted per domain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.policies.primitives import Apart, NeverOn, OnlyOn, SameDomain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.engine.problem import Problem
+    from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, Skew
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+    Counted: TypeAlias = AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """One level primitive. Domain -1 is counted in a last place of its own, and ignored."""
+
+    primitive: Counted
+    members: tuple[int, ...]
+    others: tuple[int, ...]
+    """The other side of an `Apart`; empty for all else."""
+    domain_of: Ints
+    """[H], -1 for none."""
+    size: int
+    """How many domains."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it must hold."""
+        return self.primitive.weight is None
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Numbers for one problem."""
+
+    problem: Problem
+    crowds: tuple[Crowd, ...]
+    crowds_of: tuple[tuple[int, ...], ...]
+    """[M] crowds a member is in, as one of `members`."""
+    others_of: tuple[tuple[int, ...], ...]
+    """[M] crowds a member is in, as one of `others`."""
+    group_of: tuple[int, ...]
+    """[M] members of one group have the same role and the same named hosts."""
+    may: tuple[Bools, ...]
+    """Per group: [H] hosts that pass the role's filters and every required named host."""
+    dislike: tuple[Ints, ...]
+    """Per group: [H] what preferred named hosts cost there."""
+
+    @cached_property
+    def moving(self) -> tuple[int, ...]:
+        """Members that are to be placed."""
+        return tuple(np.flatnonzero(self.problem.fixed < 0).tolist())
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """Members to be placed, by kind: members of one kind may change places freely."""
+        found: dict[tuple[object, ...], list[int]] = {}
+        for m in self.moving:
+            key = (self.group_of[m], self.crowds_of[m], self.others_of[m])
+            found.setdefault(key, []).append(m)
+        return tuple(tuple(members) for members in found.values())
+
+    def slots(self, role: int) -> Ints:
+        """[H] how many members of the role alone fit on each host, at most M."""
+        problem = self.problem
+        found = np.full(len(problem.hosts), len(problem.members), dtype=np.int64)
+        for k in np.flatnonzero(problem.demand[role]).tolist():
+            found = np.minimum(found, np.maximum(problem.free[:, k], 0) // problem.demand[role, k])
+        return found
+
+
+def index(problem: Problem) -> Index:
+    """Number a problem."""
+    position = {member: i for i, member in enumerate(problem.members)}
+    crowds = []
+    for one in problem.primitives:
+        if isinstance(one, OnlyOn | NeverOn):
+            continue
+        domain_of = problem.domains[one.level]
+        crowds.append(
+            Crowd(
+                primitive=one,
+                members=tuple(position[m] for m in one.members),
+                others=tuple(position[m] for m in one.others) if isinstance(one, Apart) else (),
+                domain_of=domain_of,
+                size=int(domain_of.max(initial=-1)) + 1,
+            )
+        )
+    named = [one for one in problem.primitives if isinstance(one, OnlyOn | NeverOn)]
+    group_of, may, dislike = _groups(problem, named, position)
+    return Index(
+        problem=problem,
+        crowds=tuple(crowds),
+        crowds_of=_memberships(len(position), [c.members for c in crowds]),
+        others_of=_memberships(len(position), [c.others for c in crowds]),
+        group_of=group_of,
+        may=may,
+        dislike=dislike,
+    )
+
+
+def _memberships(count: int, sets: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    found: list[list[int]] = [[] for _ in range(count)]
+    for number, members in enumerate(sets):
+        for m in members:
+            found[m].append(number)
+    return tuple(tuple(numbers) for numbers in found)
+
+
+def _groups(
+    problem: Problem, named: list[OnlyOn | NeverOn], position: dict[MemberName, int]
+) -> tuple[tuple[int, ...], tuple[Bools, ...], tuple[Ints, ...]]:
+    outside = [_outside(problem, one) for one in named]
+    sets = [tuple(position[m] for m in one.members) for one in named]
+    numbers: dict[tuple[int, tuple[int, ...]], int] = {}
+    group_of: list[int] = []
+    may: list[Bools] = []
+    dislike: list[Ints] = []
+    for m, mine in enumerate(_memberships(len(position), sets)):
+        key = (int(problem.role_of[m]), mine)
+        if key not in numbers:
+            numbers[key] = len(may)
+            mask = problem.allowed[key[0]].copy()
+            cost = np.zeros(len(problem.hosts), dtype=np.int64)
+            for number in mine:
+                weight = named[number].weight
+                if weight is None:
+                    mask &= ~outside[number]
+                else:
+                    cost += weight * outside[number]
+            may.append(mask)
+            dislike.append(cost)
+        group_of.append(numbers[key])
+    return tuple(group_of), tuple(may), tuple(dislike)
+
+
+def _outside(problem: Problem, one: OnlyOn | NeverOn) -> Bools:
+    """[H] hosts on which the primitive counts a member."""
+    mask = np.zeros(len(problem.hosts), dtype=np.bool_)
+    mask[list(one.hosts)] = True
+    return ~mask if isinstance(one, OnlyOn) else mask
