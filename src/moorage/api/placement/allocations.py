@@ -1,0 +1,108 @@
+"""/allocations, /allocations/{consumer_uuid} and /resource_providers/{uuid}/allocations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from moorage.api.placement.validation import is_uuid_like
+from moorage.domain.changes import ReplaceAllocations
+from moorage.domain.consumers import UNKNOWN_TYPE, Consumer
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.resources import total
+from moorage.http.microversion import Response
+from moorage.usecases import allocate
+from moorage.usecases import providers as usecase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.api.placement.request import Parts, Request
+    from moorage.domain.bookings import Booking
+    from moorage.domain.resources import Amounts
+    from moorage.http.microversion import JSON
+
+
+def show(parts: Parts, request: Request) -> Response:
+    """A consumer's allocations; never 404, for nobody knows which consumers there could be."""
+    found = parts.store.consumer(request.path["consumer_uuid"])
+    if found is None:
+        return Response(body={"allocations": {}}, modified=parts.store.now())
+    consumer, bookings = found
+    snapshot = parts.store.snapshot()
+    shown = {
+        uuid: {"resources": resources, "generation": int(snapshot.generation[row])}
+        for uuid, resources in _by_provider(bookings).items()
+        if (row := snapshot.row_of.get(uuid)) is not None
+    }
+    body = {
+        "allocations": shown,
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "consumer_generation": consumer.generation,
+        "consumer_type": consumer.type or UNKNOWN_TYPE,
+    }
+    return Response(body=body, modified=_newest(parts, bookings))
+
+
+def of_provider(parts: Parts, request: Request) -> Response:
+    """The allocations on a provider, by consumer."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    found = parts.store.allocations_of_provider(provider.uuid)
+    shown: dict[str, Any] = {}
+    for consumer, booking in found:
+        before = shown.get(consumer.uuid, {"resources": {}})["resources"]
+        shown[consumer.uuid] = {
+            "resources": dict(total((before, booking.amounts))),
+            "consumer_generation": consumer.generation,
+        }
+    body = {"allocations": shown, "resource_provider_generation": provider.generation}
+    return Response(body=body, modified=_newest(parts, [booking for _, booking in found]))
+
+
+def replace(parts: Parts, request: Request) -> Response:
+    """A new set of allocations for one consumer."""
+    text = request.path["consumer_uuid"]
+    if not is_uuid_like(text):
+        raise InvalidDescription(f"Malformed consumer_uuid: {text}")
+    allocate.allocate(parts.store, [write_of(str(UUID(text)), request.json())])
+    return Response(status=204)
+
+
+def write(parts: Parts, request: Request) -> Response:
+    """New sets of allocations for several consumers, all or none of them."""
+    writes = [write_of(consumer, body) for consumer, body in request.json().items()]
+    allocate.allocate(parts.store, writes)
+    return Response(status=204)
+
+
+def delete(parts: Parts, request: Request) -> Response:
+    """Drop a consumer's allocations."""
+    allocate.release(parts.store, request.path["consumer_uuid"])
+    return Response(status=204)
+
+
+def write_of(consumer: str, body: Mapping[str, Any]) -> ReplaceAllocations:
+    """One consumer's part of a body; `mappings` is advice of the client to itself, unused."""
+    return ReplaceAllocations(
+        Consumer(
+            consumer,
+            project_id=body["project_id"],
+            user_id=body["user_id"],
+            type=body["consumer_type"],
+        ),
+        {uuid: one["resources"] for uuid, one in body["allocations"].items()},
+        body["consumer_generation"],
+    )
+
+
+def _by_provider(bookings: Sequence[Booking]) -> Mapping[str, JSON]:
+    found: dict[str, Amounts] = {}
+    for booking in bookings:
+        found[booking.provider] = total((found.get(booking.provider, {}), booking.amounts))
+    return {uuid: dict(amounts) for uuid, amounts in found.items()}
+
+
+def _newest(parts: Parts, bookings: Sequence[Booking]) -> int:
+    """Allocations are written whole, so each is as old as its start; now for none."""
+    return max((one.period.start for one in bookings), default=parts.store.now())

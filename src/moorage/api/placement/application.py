@@ -1,0 +1,232 @@
+"""The dialect as a WSGI application: one request from environ to answer.
+
+The order of checks is the reference's: version header, the body's headers, route and method,
+existence in the client's version, media types, access, query; the handler does the rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, quote
+
+import msgspec
+
+from moorage.api.placement import rendering, validation
+from moorage.api.placement.access import DEFAULT, Access, permit
+from moorage.api.placement.errors import refusal_of
+from moorage.api.placement.fragments import Summaries
+from moorage.api.placement.refusals import Refusal
+from moorage.api.placement.request import Request
+from moorage.api.placement.routes import Route, find
+from moorage.api.placement.versions import HISTORY
+from moorage.domain.errors import MoorageError
+from moorage.http.microversion import InvalidVersion, Spoken, UnacceptableVersion
+from moorage.http.negotiation import JSON_TYPE, accepts, media_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from moorage.http.microversion import Response
+    from moorage.http.wsgi import Application, Environ, Headers, StartResponse
+    from moorage.usecases.ports import Caller, Ids, Store
+
+SERVICE: Final = "placement"
+VERSION_HEADER: Final = "openstack-api-version"
+
+_log = logging.getLogger(__name__)
+
+
+def create_app(store: Store, ids: Ids, *, access: Access = DEFAULT) -> Application:
+    """Make the dialect's application over a ledger.
+
+    The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
+    but the root's. `access` says which rules differ from admin-or-service.
+    """
+    return _Dialect(store, ids, access)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    store: Store
+    ids: Ids
+    access: Access
+    summaries: Summaries = field(default_factory=Summaries)
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        try:
+            spoken = HISTORY.spoken(environ.get("HTTP_OPENSTACK_API_VERSION"), SERVICE)
+        except InvalidVersion as error:
+            wrong = Refusal(400, f"Invalid microversion: invalid version string: {error}")
+            return _refuse(environ, start_response, wrong, None)
+        except UnacceptableVersion as error:
+            wrong = Refusal(
+                406, f"Invalid microversion: Unacceptable version header: {error.asked}"
+            )
+            return _refuse(environ, start_response, wrong, None)
+        try:
+            return self.serve(environ, start_response, spoken)
+        except Refusal as refusal:
+            return _refuse(environ, start_response, refusal, spoken)
+        except Exception:  # noqa: BLE001 - the last resort: logged, answered in the dialect's form
+            _log.exception("request %s failed", environ.get("moorage.request_id"))
+            failed = Refusal(500, "An unexpected error happened; the server's log has it.")
+            return _refuse(environ, start_response, failed, spoken)
+
+    def serve(
+        self, environ: Environ, start_response: StartResponse, spoken: Spoken
+    ) -> Iterable[bytes]:
+        """Route, check, handle and answer; every refusal is raised."""
+        _check_body_headers(environ)
+        route, path = find(environ["REQUEST_METHOD"], _path(environ))
+        absent = spoken.absent(route.operation)
+        if absent is not None:
+            raise Refusal(absent, "", allow=route.allow if absent == _NOT_ALLOWED else None)
+        _negotiate(environ, route, spoken)
+        request = _request(environ, route, path, spoken)
+        try:
+            self.permit(environ, route, request)
+            validation.check_query(route.operation, spoken, request.query)
+            handler = spoken.handler(route.operation, route.handler)
+            response = handler(self, request)
+        except MoorageError as error:
+            raise refusal_of(error, request) from error
+        response = _lowered(spoken, route.operation, response)
+        body = rendering.encoded(response.body)
+        headers = rendering.success_headers(response, body, _base(environ))
+        headers += [*_version_headers(spoken), ("vary", VERSION_HEADER)]
+        start_response(_line(response.status), headers)
+        return [body]
+
+    def permit(self, environ: Environ, route: Route, request: Request) -> None:
+        """Judge the route's access rule; a request with a system scope has no project."""
+        if not route.rule:
+            return
+        caller: Caller | None = environ.get("moorage.caller")
+        if environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):
+            caller = None
+        permit(self.access, route.rule, caller, project=request.value("project_id"))
+
+
+_NOT_ALLOWED: Final = 405
+_NO_VARY: Final = frozenset({403, 404})
+
+
+def _check_body_headers(environ: Environ) -> None:
+    length = environ.get("CONTENT_LENGTH") or "0"
+    try:
+        has_body = int(length) > 0
+    except ValueError:
+        raise Refusal(400, "content-length header must be an integer") from None
+    if has_body and not environ.get("CONTENT_TYPE"):
+        raise Refusal(400, "content-type header required when content-length > 0")
+
+
+def _negotiate(environ: Environ, route: Route, spoken: Spoken) -> None:
+    if route.takes_json(spoken):
+        sent = media_type(environ.get("CONTENT_TYPE"))
+        if sent != JSON_TYPE:
+            raise Refusal(415, f"The media type {sent or None} is not supported, use {JSON_TYPE}")
+    elif route.gives_json and not accepts(environ.get("HTTP_ACCEPT"), JSON_TYPE):
+        raise Refusal(406, f"Only {JSON_TYPE} is provided")
+
+
+def _request(environ: Environ, route: Route, path: dict[str, str], spoken: Spoken) -> Request:
+    try:
+        query = tuple(
+            parse_qsl(
+                environ.get("QUERY_STRING", ""),
+                keep_blank_values=True,
+                encoding="utf-8",
+                errors="strict",
+            )
+        )
+    except ValueError as error:
+        raise Refusal(400, f"Invalid query string parameters: {error}") from error
+    return Request(
+        operation=route.operation,
+        spoken=spoken,
+        path=path,
+        query=query,
+        raw=_body(environ),
+        mount=environ.get("SCRIPT_NAME", ""),
+        caller=environ.get("moorage.caller"),
+    )
+
+
+def _body(environ: Environ) -> bytes:
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    return bytes(environ["wsgi.input"].read(length)) if length > 0 else b""
+
+
+def _path(environ: Environ) -> str:
+    """The path below the mount point. WSGI hands bytes over as Latin-1 text."""
+    raw = str(environ.get("PATH_INFO", "")).encode("latin-1")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise Refusal(404, "") from None
+
+
+def _base(environ: Environ) -> str:
+    """Scheme, host and mount point, as the client sees them."""
+    host = environ.get("HTTP_HOST") or f"{environ['SERVER_NAME']}:{environ['SERVER_PORT']}"
+    mount = quote(environ.get("SCRIPT_NAME", ""), safe="/")
+    return f"{environ.get('wsgi.url_scheme', 'http')}://{host}{mount}"
+
+
+def _lowered(spoken: Spoken, operation: str, response: Response) -> Response:
+    if not spoken.has("cache-headers"):
+        response = replace(response, modified=None)
+    if not spoken.lowers(operation):
+        return response
+    if isinstance(response.body, bytes):
+        response = replace(response, body=msgspec.json.decode(response.body))
+    return spoken.lowered(operation, response)
+
+
+def _version_headers(spoken: Spoken) -> Headers:
+    return [(VERSION_HEADER, f"{SERVICE} {spoken.version}")]
+
+
+def _line(status: int) -> str:
+    return f"{status} {HTTPStatus(status).phrase}"
+
+
+def _refuse(
+    environ: Environ, start_response: StartResponse, refusal: Refusal, spoken: Spoken | None
+) -> Iterable[bytes]:
+    accept = environ.get("HTTP_ACCEPT")
+    text = rendering.detail(
+        refusal.status,
+        refusal.message,
+        method=environ["REQUEST_METHOD"],
+        accept=accept or "",
+        content_type=environ.get("CONTENT_TYPE") or "",
+    )
+    document = rendering.refusal_body(
+        refusal,
+        text,
+        environ.get("moorage.request_id", ""),
+        has_codes=spoken is not None and spoken.has("error-codes"),
+        versions=_offered(refusal, spoken),
+    )
+    kind, body = rendering.refusal_page(accept, refusal.status, text, document)
+    headers = [("content-type", kind), ("content-length", str(len(body)))]
+    if spoken is not None:
+        headers += _version_headers(spoken)
+        if refusal.status not in _NO_VARY:
+            headers.append(("vary", VERSION_HEADER))
+    if refusal.allow is not None:
+        headers.append(("allow", refusal.allow))
+    start_response(_line(refusal.status), headers)
+    return [body]
+
+
+def _offered(refusal: Refusal, spoken: Spoken | None) -> tuple[str, str] | None:
+    if spoken is not None or refusal.status != HTTPStatus.NOT_ACCEPTABLE:
+        return None
+    return str(HISTORY.minimum), str(HISTORY.maximum)

@@ -1,0 +1,188 @@
+"""The query of GET /allocation_candidates: request groups by suffix, and what binds them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from moorage.api.placement import query
+from moorage.api.placement.query import Aggregates, Traits
+from moorage.api.placement.refusals import BAD_VALUE, DUPLICATE_KEY, MISSING_VALUE, BadQuery
+from moorage.api.placement.schemas import GROUPED, NUMBERED_SUFFIX, SUFFIX
+from moorage.domain.requests import RequestGroup
+from moorage.engine.candidates import CandidateQuery
+from moorage.engine.choices import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.api.placement.request import Request
+
+_WORDS: Final = re.compile(f"({'|'.join(GROUPED)})({SUFFIX})?")
+_NUMBERS: Final = re.compile(f"({'|'.join(GROUPED)})({NUMBERED_SUFFIX})?")
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What has been read of one group so far."""
+
+    resources: Mapping[str, int] = field(default_factory=dict)
+    traits: Traits = field(default_factory=Traits)
+    aggregates: Aggregates = field(default_factory=Aggregates)
+    in_tree: str | None = None
+
+
+def read(request: Request) -> CandidateQuery:
+    """Read the whole query.
+
+    Raises:
+        BadQuery: it breaks the grammar, or its parts contradict each other.
+    """
+    root = _root_traits(request)
+    subtrees = tuple(_subtree(value) for value in request.values("same_subtree"))
+    groups = _groups(request)
+    if request.has("same-subtree"):
+        _check_suffixes(groups, subtrees)
+    else:
+        _check_no_orphans(groups)
+    if request.has("forbidden-traits"):
+        _check_no_conflicts(groups)
+    policy = next(iter(request.values("group_policy")), None)
+    if policy is None and sum(bool(suffix) for suffix in groups) > 1:
+        raise BadQuery(
+            'The "group_policy" parameter is required when specifying more than one '
+            '"resources{N}" parameter.'
+        )
+    return CandidateQuery(
+        groups=tuple(_group(suffix, parts) for suffix, parts in groups.items()),
+        rules=Rules(isolate=policy == "isolate", same_subtrees=subtrees),
+        root_required=root.required,
+        root_forbidden=root.forbidden,
+        one_provider_per_tree=not request.has("nested-candidates"),
+    )
+
+
+def limit(request: Request) -> int | None:
+    """How many candidates to return at most; the schema has judged the number."""
+    values = request.values("limit")
+    return int(values[0]) if values else None
+
+
+def _groups(request: Request) -> dict[str, _Parts]:
+    pattern = _WORDS if request.has("worded-suffixes") else _NUMBERS
+    groups: dict[str, _Parts] = {}
+    for key, value in dict(request.query).items():
+        match = pattern.fullmatch(key)
+        if match is None:
+            continue
+        name, suffix = match[1], match[2] or ""
+        parts = groups.setdefault(suffix, _Parts())
+        if name == "resources":
+            parts.resources = query.resources(value)
+        elif name == "required":
+            parts.traits = query.traits(request, key)
+        elif name == "member_of":
+            parts.aggregates = query.aggregates(request, suffix)
+        else:
+            parts.in_tree = query.tree(value)
+    return groups
+
+
+def _group(suffix: str, parts: _Parts) -> RequestGroup:
+    return RequestGroup(
+        suffix=suffix,
+        resources=parts.resources,
+        required=parts.traits.required,
+        forbidden=parts.traits.forbidden,
+        member_of=parts.aggregates.required,
+        not_member_of=parts.aggregates.forbidden,
+        in_tree=parts.in_tree,
+    )
+
+
+def _root_traits(request: Request) -> Traits:
+    values = request.values("root_required")
+    if not values:
+        return Traits()
+    if len(values) > 1:
+        raise BadQuery(
+            "Query parameter 'root_required' may be specified only once.", code=DUPLICATE_KEY
+        )
+    found = query.trait_list(values[0], forbidden=True, any_of=False)
+    if found.conflicts():
+        names = ", ".join(sorted(name for one in found.conflicts() for name in one))
+        raise BadQuery(
+            f"Conflicting required and forbidden traits found in root_required: {names}",
+            code=BAD_VALUE,
+        )
+    return found
+
+
+def _subtree(value: str) -> frozenset[str]:
+    suffixes = frozenset(part.strip() for part in value.split(","))
+    if "" in suffixes:
+        raise BadQuery(
+            "Empty string (unsuffixed group) can not be specified in `same_subtree` ",
+            code=BAD_VALUE,
+        )
+    return suffixes
+
+
+def _check_suffixes(groups: Mapping[str, _Parts], subtrees: tuple[frozenset[str], ...]) -> None:
+    """From 1.36: groups without resources must be named in `same_subtree`, and it only groups."""
+    bare = [suffix for suffix, parts in groups.items() if not parts.resources]
+    if len(bare) == len(groups):
+        raise BadQuery(
+            "There must be at least one resources or resources[$S] parameter.",
+            code=MISSING_VALUE,
+        )
+    named = frozenset[str]().union(*subtrees)
+    lost = [suffix for suffix in bare if suffix not in named]
+    if lost:
+        raise BadQuery(
+            "Resourceless suffixed group request should be specified in `same_subtree` query "
+            f"param: bad group(s) - {lost}.",
+            code=BAD_VALUE,
+        )
+    unknown = sorted(named - set(groups))
+    if unknown:
+        raise BadQuery(
+            f"Real suffixes should be specified in `same_subtree`: {unknown} not found in "
+            f"{list(groups)}.",
+            code=BAD_VALUE,
+        )
+
+
+def _check_no_orphans(groups: Mapping[str, _Parts]) -> None:
+    """Before 1.36: every group must ask for resources."""
+    bare = {suffix: parts for suffix, parts in groups.items() if not parts.resources}
+    orphans = [f"required{suffix}" for suffix, parts in bare.items() if parts.traits.required]
+    if orphans:
+        raise BadQuery(
+            "All traits parameters must be associated with resources.  Found the following "
+            f"orphaned traits keys: {', '.join(orphans)}"
+        )
+    orphans = [f"member_of{suffix}" for suffix, p in bare.items() if p.aggregates != Aggregates()]
+    if orphans:
+        raise BadQuery(
+            "All member_of parameters must be associated with resources. Found the following "
+            f"orphaned member_of keys: {', '.join(orphans)}"
+        )
+    if bare:
+        raise BadQuery("All request groups must specify resources.")
+    if not groups:
+        raise BadQuery("At least one request group (`resources` or `resources{$S}`) is required.")
+
+
+def _check_no_conflicts(groups: Mapping[str, _Parts]) -> None:
+    conflicts = sorted(
+        f"required{suffix}: ({', '.join(sorted(any_of))})"
+        for suffix, parts in groups.items()
+        for any_of in parts.traits.conflicts()
+    )
+    if conflicts:
+        raise BadQuery(
+            "Conflicting required and forbidden traits found in the following traits keys: "
+            + ", ".join(conflicts)
+        )

@@ -1,0 +1,48 @@
+"""/allocation_candidates."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from moorage.api.placement import candidate_query
+from moorage.api.placement.fragments import allocation_requests
+from moorage.api.placement.names import unknown_classes, unknown_traits
+from moorage.api.placement.refusals import BadQuery
+from moorage.engine.candidates import candidates, summary_rows
+from moorage.http.microversion import Response
+
+if TYPE_CHECKING:
+    from moorage.api.placement.request import Parts, Request
+    from moorage.engine.candidates import CandidateQuery
+    from moorage.engine.snapshot import Snapshot
+
+
+def list_all(parts: Parts, request: Request) -> Response:
+    """Every way the query could be met now, up to the limit, and a summary of the providers."""
+    query = candidate_query.read(request)
+    snapshot = parts.store.snapshot()
+    _check_names(parts, snapshot, query)
+    found = list(islice(candidates(snapshot, query), candidate_query.limit(request)))
+    rows = summary_rows(snapshot, found, whole_trees=not query.one_provider_per_tree)
+    body = b'{"allocation_requests":%b,"provider_summaries":%b}' % (
+        allocation_requests(snapshot, found),
+        parts.summaries.of(snapshot, rows),
+    )
+    return Response(body=body, modified=parts.store.now())
+
+
+def _check_names(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> None:
+    classes = {name for group in query.groups for name in group.resources}
+    unknown = unknown_classes(parts.store, classes)
+    if unknown:
+        raise BadQuery(
+            "Invalid resource class in resources parameter: "
+            f"No such resource class {', '.join(unknown)}."
+        )
+    traits = query.root_forbidden.union(*query.root_required)
+    for group in query.groups:
+        traits |= group.forbidden.union(*group.required)
+    unknown = unknown_traits(parts.store, snapshot, traits)
+    if unknown:
+        raise BadQuery(f"No such trait(s): {', '.join(unknown)}.")

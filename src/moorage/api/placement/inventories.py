@@ -1,0 +1,162 @@
+"""/resource_providers/{uuid}/inventories and one inventory below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
+from moorage.domain.errors import InvalidDescription, NotFound, ProviderConflict
+from moorage.domain.providers import Inventory
+from moorage.http.microversion import Response
+from moorage.usecases import providers as usecase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.api.placement.request import Parts, Request
+    from moorage.domain.providers import ResourceProvider
+    from moorage.http.microversion import JSON
+
+FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+
+def shape(inventory: Inventory) -> JSON:
+    """One inventory as the wire shows it."""
+    return {name: getattr(inventory, name) for name in FIELDS}
+
+
+def shape_all(inventories: Iterable[Inventory], generation: int) -> JSON:
+    """All inventories of a provider."""
+    return {
+        "resource_provider_generation": generation,
+        "inventories": {one.resource_class: shape(one) for one in inventories},
+    }
+
+
+def list_all(parts: Parts, request: Request) -> Response:
+    """Every inventory of a provider."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    newest = (one.updated_at for one in provider.inventories)
+    return Response(
+        body=shape_all(provider.inventories, provider.generation),
+        modified=max(newest, default=parts.store.now()),
+    )
+
+
+def show(parts: Parts, request: Request) -> Response:
+    """The inventory of one class."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    found = _find(provider, request.path["resource_class"])
+    if found is None:
+        name = request.path["resource_class"]
+        raise NotFound("inventory", f"of class {name} for {provider.uuid}")
+    return _one(found, provider.generation, modified=found.updated_at)
+
+
+def create(parts: Parts, request: Request) -> Response:
+    """A first inventory of a class."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    body = request.json()
+    inventory = read(request, body["resource_class"], body, "create", provider)
+    written = _write(parts, PutInventories(provider.uuid, (inventory,), None, create=True))
+    location = f"/resource_providers/{provider.uuid}/inventories/{inventory.resource_class}"
+    return _one(inventory, *written, status=201, location=location)
+
+
+def update(parts: Parts, request: Request) -> Response:
+    """A new content for the inventory of one class."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    body = request.json()
+    name = request.path["resource_class"]
+    _expect(provider, body)
+    inventory = read(request, name, body, "update", provider)
+    if _find(provider, name) is None:
+        raise InvalidDescription(
+            f"No inventory record with resource class for resource provider {provider.uuid}: "
+            f"No inventory of class {name} found."
+        )
+    generation = body["resource_provider_generation"]
+    change = PutInventories(provider.uuid, (inventory,), generation, update=True)
+    return _one(inventory, *_write(parts, change))
+
+
+def replace_all(parts: Parts, request: Request) -> Response:
+    """All inventories of a provider; a class left out is dropped."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    body = request.json()
+    _expect(provider, body)
+    inventories = tuple(
+        read(request, name, one, "update", provider) for name, one in body["inventories"].items()
+    )
+    generation = body["resource_provider_generation"]
+    change = PutInventories(provider.uuid, inventories, generation, replace_all=True)
+    generation, at = _write(parts, change)
+    return Response(body=shape_all(inventories, generation), modified=at)
+
+
+def clear(parts: Parts, request: Request) -> Response:
+    """Drop every inventory of a provider."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    parts.store.commit(Changeset((DeleteInventories(provider.uuid),)))
+    return Response(status=204)
+
+
+def delete(parts: Parts, request: Request) -> Response:
+    """Drop the inventory of one class."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    change = DeleteInventories(provider.uuid, request.path["resource_class"])
+    parts.store.commit(Changeset((change,)))
+    return Response(status=204)
+
+
+def _find(provider: ResourceProvider, resource_class: str) -> Inventory | None:
+    return next((one for one in provider.inventories if one.resource_class == resource_class), None)
+
+
+def _one(
+    inventory: Inventory,
+    generation: int,
+    modified: int,
+    *,
+    status: int = 200,
+    location: str | None = None,
+) -> Response:
+    body = {**shape(inventory), "resource_provider_generation": generation}
+    return Response(status, body, location=location, modified=modified)
+
+
+def _expect(provider: ResourceProvider, body: Mapping[str, Any]) -> None:
+    """A stale generation is refused before anything else in the body is judged."""
+    if body["resource_provider_generation"] != provider.generation:
+        raise ProviderConflict("resource provider generation conflict", subject=provider.uuid)
+
+
+def read(
+    request: Request,
+    resource_class: str,
+    body: Mapping[str, Any],
+    verb: str,
+    provider: ResourceProvider,
+) -> Inventory:
+    """An inventory from its wire form; what is left out takes its default.
+
+    Raises:
+        InvalidDescription: more is reserved than there is (before 1.26: or as much).
+    """
+    given = {name: body[name] for name in FIELDS if name in body}
+    inventory = Inventory(resource_class, **given)
+    full = request.has("all-reserved")
+    if inventory.capacity < 0 or (inventory.capacity == 0 and not full):
+        relation = "greater than total" if full else "greater than or equal to total"
+        raise InvalidDescription(
+            f"Unable to {verb} inventory for resource provider {provider.uuid}: Invalid "
+            f"inventory for '{resource_class}' on resource provider '{provider.uuid}'. "
+            f"The reserved value is {relation}."
+        )
+    return inventory
+
+
+def _write(parts: Parts, change: PutInventories) -> tuple[int, int]:
+    """Commit; the provider's new generation and the instant of the commit."""
+    committed = parts.store.commit(Changeset((change,)))
+    return committed.provider_generations[change.provider], committed.at

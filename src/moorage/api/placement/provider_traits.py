@@ -1,0 +1,50 @@
+"""/resource_providers/{uuid}/traits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.api.placement.names import unknown_traits
+from moorage.api.placement.traits import newest
+from moorage.domain.changes import Changeset, PutTraits
+from moorage.domain.errors import ProviderConflict, UnknownName
+from moorage.http.microversion import Response
+from moorage.usecases import providers as usecase
+
+if TYPE_CHECKING:
+    from moorage.api.placement.request import Parts, Request
+
+
+def list_all(parts: Parts, request: Request) -> Response:
+    """The traits of a provider."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    return _shown(parts, provider.traits, provider.generation)
+
+
+def replace_all(parts: Parts, request: Request) -> Response:
+    """A new set of traits, all of them known."""
+    body = request.json()
+    snapshot = parts.store.snapshot()
+    provider = snapshot.state(snapshot.row(request.path["uuid"])).provider
+    expected = body["resource_provider_generation"]
+    if expected != provider.generation:
+        raise ProviderConflict("generation moved", subject=provider.uuid)
+    traits = frozenset(body["traits"])
+    unknown = unknown_traits(parts.store, snapshot, traits)
+    if unknown:
+        raise UnknownName("trait", ", ".join(unknown))
+    committed = parts.store.commit(Changeset((PutTraits(provider.uuid, traits, expected),)))
+    generation = committed.provider_generations.get(provider.uuid, provider.generation)
+    return _shown(parts, traits, generation)
+
+
+def clear(parts: Parts, request: Request) -> Response:
+    """Take every trait from a provider."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    parts.store.commit(Changeset((PutTraits(provider.uuid, frozenset(), None),)))
+    return Response(status=204)
+
+
+def _shown(parts: Parts, traits: frozenset[str], generation: int) -> Response:
+    body = {"traits": sorted(traits), "resource_provider_generation": generation}
+    return Response(body=body, modified=newest(parts, traits))

@@ -1,0 +1,125 @@
+"""/resource_providers and /resource_providers/{uuid}."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from moorage.api.placement import query
+from moorage.api.placement.names import unknown_classes, unknown_traits
+from moorage.api.placement.refusals import BadQuery
+from moorage.domain.requests import RequestGroup
+from moorage.http.microversion import Response
+from moorage.usecases import providers as usecase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.api.placement.request import Parts, Request
+    from moorage.domain.providers import ResourceProvider
+    from moorage.engine.snapshot import Snapshot
+    from moorage.http.microversion import JSON
+
+LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
+
+
+def shape(provider: ResourceProvider, mount: str) -> JSON:
+    """A provider as the wire shows it."""
+    own = f"{mount}/resource_providers/{provider.uuid}"
+    return {
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "links": [
+            {"rel": "self", "href": own},
+            *({"rel": rel, "href": f"{own}/{rel}"} for rel in LINKS),
+        ],
+        "parent_provider_uuid": provider.parent_uuid,
+        "root_provider_uuid": provider.root_uuid,
+    }
+
+
+def modified(provider: ResourceProvider) -> int:
+    """When the provider last changed."""
+    return provider.updated_at or provider.created_at
+
+
+def list_all(parts: Parts, request: Request) -> Response:
+    """Providers that pass every filter of the query."""
+    snapshot = parts.store.snapshot()
+    group = _filters(parts, request, snapshot)
+    rows = usecase.matching(snapshot, group, name=request.value("name"), uuid=request.value("uuid"))
+    found = [snapshot.state(row).provider for row in rows]
+    return Response(
+        body={"resource_providers": [shape(provider, request.mount) for provider in found]},
+        modified=max(map(modified, found), default=parts.store.now()),
+    )
+
+
+def _filters(parts: Parts, request: Request, snapshot: Snapshot) -> RequestGroup:
+    """The query as a request for one provider that meets it alone."""
+    text = request.value("resources")
+    resources: Mapping[str, int] = {} if text is None else query.resources(text)
+    unknown = unknown_classes(parts.store, resources)
+    if unknown:
+        raise BadQuery(
+            "Invalid resource class in resources parameter: "
+            f"No such resource class {', '.join(unknown)}."
+        )
+    member_of = query.aggregates(request)
+    traits = query.traits(request, "required")
+    unknown = unknown_traits(parts.store, snapshot, traits.forbidden.union(*traits.required))
+    if unknown:
+        raise BadQuery(
+            f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(unknown)}.'
+        )
+    return RequestGroup(
+        resources=resources,
+        required=traits.required,
+        forbidden=traits.forbidden,
+        member_of=member_of.required,
+        not_member_of=member_of.forbidden,
+        in_tree=request.value("in_tree"),
+    )
+
+
+def create(parts: Parts, request: Request) -> Response:
+    """A new provider, with a UUID of ours if the body names none."""
+    body = request.json()
+    given = body.get("uuid")
+    uuid = str(UUID(given)) if given else parts.ids.uuid()
+    created = usecase.create(
+        parts.store, uuid=uuid, name=body["name"], parent=body.get("parent_provider_uuid")
+    )
+    return Response(
+        body=shape(created, request.mount),
+        location=f"/resource_providers/{uuid}",
+        modified=modified(created),
+    )
+
+
+def show(parts: Parts, request: Request) -> Response:
+    """One provider."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    return Response(body=shape(provider, request.mount), modified=modified(provider))
+
+
+def update(parts: Parts, request: Request) -> Response:
+    """A new name, and where the body names a parent (or null) a new place in the forest."""
+    provider = usecase.one(parts.store, request.path["uuid"])
+    body = request.json()
+    parent = body.get("parent_provider_uuid", provider.parent_uuid)
+    updated = usecase.update(
+        parts.store,
+        provider.uuid,
+        name=body["name"],
+        parent=parent,
+        movable=usecase.ANYWHERE if request.has("re-parenting") else usecase.FROM_ROOT_ONLY,
+    )
+    return Response(body=shape(updated, request.mount), modified=modified(updated))
+
+
+def delete(parts: Parts, request: Request) -> Response:
+    """Remove a provider with its inventories, traits and aggregate links."""
+    usecase.delete(parts.store, request.path["uuid"])
+    return Response(status=204)

@@ -1,0 +1,100 @@
+"""Answers as bytes and headers."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+from html import escape
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from moorage.api.placement.refusals import UNDEFINED
+from moorage.http.negotiation import JSON_TYPE, accepts
+
+if TYPE_CHECKING:
+    from moorage.api.placement.refusals import Refusal
+    from moorage.http.microversion import JSON, Response
+
+_STOCK: Final = {
+    400: "The server could not comply with the request since it is either malformed or otherwise "
+    "incorrect.",
+    403: "Access was denied to this resource.",
+    404: "The resource could not be found.",
+    406: "The resource could not be generated that was acceptable to your browser (content of "
+    "type {accept}).",
+    409: "There was a conflict when trying to complete your request.",
+    415: "The request media type {content_type} is not supported by this server.",
+    500: "The server has either erred or is incapable of performing the requested operation.",
+    503: "The server is currently unavailable. Please try again at a later time.",
+}
+"""The sentence each status opens with, as the reference's framework words it."""
+
+MICROSECONDS: Final = 1_000_000
+
+
+def success_headers(response: Response, body: bytes, base: str) -> list[tuple[str, str]]:
+    """Headers of a handler's answer; `base` is scheme, host and mount point."""
+    headers = []
+    if response.body is not None:
+        headers.append(("content-type", JSON_TYPE))
+    headers.append(("content-length", str(len(body))))
+    if response.location is not None:
+        headers.append(("location", base + response.location))
+    if response.modified is not None:
+        headers.append(
+            ("last-modified", formatdate(response.modified // MICROSECONDS, usegmt=True))
+        )
+        headers.append(("cache-control", "no-cache"))
+    return headers
+
+
+def encoded(body: JSON) -> bytes:
+    """A body as bytes; bytes are JSON already."""
+    if body is None:
+        return b""
+    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+
+
+def detail(status: int, message: str, *, method: str, accept: str, content_type: str) -> str:
+    """The stock sentence, then the message. Line breaks in it become spaces."""
+    stock = _STOCK.get(status, "").format(accept=accept, content_type=content_type)
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        stock = f"The method {method} is not allowed for this resource."
+    return f"{stock}\n\n " + message.replace("\n", " ")
+
+
+def refusal_body(
+    refusal: Refusal,
+    text: str,
+    request_id: str,
+    *,
+    has_codes: bool,
+    versions: tuple[str, str] | None = None,
+) -> JSON:
+    """The error document; `versions` (minimum, maximum) only when none could be agreed on."""
+    error: dict[str, object] = {
+        "status": refusal.status,
+        "title": HTTPStatus(refusal.status).phrase,
+        "detail": text,
+    }
+    if has_codes:
+        error["code"] = refusal.code or UNDEFINED
+    error["request_id"] = request_id
+    if versions is not None:
+        error["min_version"], error["max_version"] = versions
+    return {"errors": [error]}
+
+
+def refusal_page(accept: str | None, status: int, text: str, document: JSON) -> tuple[str, bytes]:
+    """Content type and bytes of an error: JSON, unless only HTML or plain text is accepted."""
+    if accepts(accept, JSON_TYPE):
+        return JSON_TYPE, encoded(document)
+    title = f"{status} {HTTPStatus(status).phrase}"
+    if accepts(accept, "text/html"):
+        page = (
+            f"<html>\n <head>\n  <title>{title}</title>\n </head>\n <body>\n"
+            f"  <h1>{title}</h1>\n  {escape(text)}\n </body>\n</html>"
+        )
+        return "text/html; charset=UTF-8", page.encode()
+    return "text/plain; charset=UTF-8", f"{title}\n\n{text}".encode()

@@ -1,0 +1,67 @@
+"""One request as handlers see it: parsed, versioned, with its caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from moorage.api.placement import validation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.api.placement.fragments import Summaries
+    from moorage.http.microversion import JSON, Spoken
+    from moorage.usecases.ports import Caller, Ids, Store
+
+
+class Parts(Protocol):
+    """What handlers may use besides the request."""
+
+    @property
+    def store(self) -> Store:
+        """The ledger."""
+
+    @property
+    def ids(self) -> Ids:
+        """Makes identifiers."""
+
+    @property
+    def summaries(self) -> Summaries:
+        """Encoded provider summaries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that has found its route. Paths and queries are decoded text."""
+
+    operation: str
+    spoken: Spoken
+    path: Mapping[str, str]
+    query: tuple[tuple[str, str], ...]
+    raw: bytes
+    mount: str
+    """The dialect's mount point, prefix of every path it shows; empty at the top."""
+    caller: Caller | None = None
+
+    def has(self, feature: str) -> bool:
+        """Whether the client's microversion has the feature."""
+        return self.spoken.has(feature)
+
+    def json(self) -> JSON:
+        """The body: decoded, valid by the schema of the client's version, in the newest shape.
+
+        Raises:
+            InvalidDescription: no JSON, or not what the schema asks.
+        """
+        decoded = validation.decoded(self.raw)
+        validation.check_body(self.operation, self.spoken, decoded)
+        return self.spoken.lifted(self.operation, decoded)
+
+    def values(self, key: str) -> list[str]:
+        """Every value of a query parameter, in order."""
+        return [value for name, value in self.query if name == key]
+
+    def value(self, key: str) -> str | None:
+        """The value of a query parameter; the last one when it is repeated."""
+        return next((value for name, value in reversed(self.query) if name == key), None)

@@ -1,0 +1,152 @@
+"""Every route of the dialect on one screen, each with its access rule.
+
+The operation is the name by which schemas and declared changes speak of a line. A path item in
+braces matches one segment. Rules are the reference's; the root needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from moorage.api.placement import (
+    aggregates,
+    allocations,
+    candidates,
+    inventories,
+    provider_traits,
+    providers,
+    reshaper,
+    resource_classes,
+    root,
+    traits,
+    usages,
+)
+from moorage.api.placement.refusals import Refusal
+from moorage.api.placement.request import Parts, Request
+from moorage.api.placement.schemas import BODIES
+from moorage.http.microversion import Response
+
+if TYPE_CHECKING:
+    from moorage.http.microversion import Spoken
+
+Handler: TypeAlias = Callable[[Parts, Request], Response]
+
+# fmt: off
+TABLE: Final[tuple[tuple[str, str, str, Handler, str], ...]] = (
+    # ruff: noqa: E501 - one line per route, or it is no table
+    ("GET",    "/",                                                 "root.show",                root.show,                   ""),
+    ("GET",    "/resource_providers",                               "providers.list",           providers.list_all,          "placement:resource_providers:list"),
+    ("POST",   "/resource_providers",                               "providers.create",         providers.create,            "placement:resource_providers:create"),
+    ("GET",    "/resource_providers/{uuid}",                        "providers.show",           providers.show,              "placement:resource_providers:show"),
+    ("PUT",    "/resource_providers/{uuid}",                        "providers.update",         providers.update,            "placement:resource_providers:update"),
+    ("DELETE", "/resource_providers/{uuid}",                        "providers.delete",         providers.delete,            "placement:resource_providers:delete"),
+    ("GET",    "/resource_providers/{uuid}/inventories",            "inventories.list",         inventories.list_all,        "placement:resource_providers:inventories:list"),
+    ("POST",   "/resource_providers/{uuid}/inventories",            "inventories.create",       inventories.create,          "placement:resource_providers:inventories:create"),
+    ("PUT",    "/resource_providers/{uuid}/inventories",            "inventories.replace",      inventories.replace_all,     "placement:resource_providers:inventories:update"),
+    ("DELETE", "/resource_providers/{uuid}/inventories",            "inventories.clear",        inventories.clear,           "placement:resource_providers:inventories:delete"),
+    ("GET",    "/resource_providers/{uuid}/inventories/{resource_class}", "inventory.show",     inventories.show,            "placement:resource_providers:inventories:show"),
+    ("PUT",    "/resource_providers/{uuid}/inventories/{resource_class}", "inventory.update",   inventories.update,          "placement:resource_providers:inventories:update"),
+    ("DELETE", "/resource_providers/{uuid}/inventories/{resource_class}", "inventory.delete",   inventories.delete,          "placement:resource_providers:inventories:delete"),
+    ("GET",    "/resource_providers/{uuid}/usages",                 "provider_usages.show",     usages.of_provider,          "placement:resource_providers:usages"),
+    ("GET",    "/resource_providers/{uuid}/aggregates",             "aggregates.show",          aggregates.show,             "placement:resource_providers:aggregates:list"),
+    ("PUT",    "/resource_providers/{uuid}/aggregates",             "aggregates.replace",       aggregates.replace,          "placement:resource_providers:aggregates:update"),
+    ("GET",    "/resource_providers/{uuid}/allocations",            "provider_allocations.list", allocations.of_provider,    "placement:resource_providers:allocations:list"),
+    ("GET",    "/resource_providers/{uuid}/traits",                 "provider_traits.list",     provider_traits.list_all,    "placement:resource_providers:traits:list"),
+    ("PUT",    "/resource_providers/{uuid}/traits",                 "provider_traits.replace",  provider_traits.replace_all, "placement:resource_providers:traits:update"),
+    ("DELETE", "/resource_providers/{uuid}/traits",                 "provider_traits.clear",    provider_traits.clear,       "placement:resource_providers:traits:delete"),
+    ("GET",    "/resource_classes",                                 "resource_classes.list",    resource_classes.list_all,   "placement:resource_classes:list"),
+    ("POST",   "/resource_classes",                                 "resource_classes.create",  resource_classes.create,     "placement:resource_classes:create"),
+    ("GET",    "/resource_classes/{name}",                          "resource_class.show",      resource_classes.show,       "placement:resource_classes:show"),
+    ("PUT",    "/resource_classes/{name}",                          "resource_class.update",    resource_classes.ensure,     "placement:resource_classes:update"),
+    ("DELETE", "/resource_classes/{name}",                          "resource_class.delete",    resource_classes.delete,     "placement:resource_classes:delete"),
+    ("GET",    "/traits",                                           "traits.list",              traits.list_all,             "placement:traits:list"),
+    ("GET",    "/traits/{name}",                                    "trait.show",               traits.show,                 "placement:traits:show"),
+    ("PUT",    "/traits/{name}",                                    "trait.update",             traits.ensure,               "placement:traits:update"),
+    ("DELETE", "/traits/{name}",                                    "trait.delete",             traits.delete,               "placement:traits:delete"),
+    ("POST",   "/allocations",                                      "allocations.write",        allocations.write,           "placement:allocations:manage"),
+    ("GET",    "/allocations/{consumer_uuid}",                      "allocations.show",         allocations.show,            "placement:allocations:list"),
+    ("PUT",    "/allocations/{consumer_uuid}",                      "allocations.replace",      allocations.replace,         "placement:allocations:update"),
+    ("DELETE", "/allocations/{consumer_uuid}",                      "allocations.delete",       allocations.delete,          "placement:allocations:delete"),
+    ("GET",    "/usages",                                           "usages.show",              usages.of_project,           "placement:usages"),
+    ("GET",    "/allocation_candidates",                            "candidates.list",          candidates.list_all,         "placement:allocation_candidates:list"),
+    ("POST",   "/reshaper",                                         "reshaper.reshape",         reshaper.reshape,            "placement:reshaper:reshape"),
+)
+# fmt: on
+
+ANY_ACCEPT: Final = frozenset({"root.show", "trait.show"})
+"""Reading operations that answer whatever the client accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A line of the table, found; `allow` lists every method of its path."""
+
+    method: str
+    operation: str
+    handler: Handler
+    rule: str
+    allow: str
+
+    def takes_json(self, spoken: Spoken) -> bool:
+        """Whether the operation has a body in the client's version."""
+        return spoken.schema(self.operation, BODIES.get(self.operation)) is not None
+
+    @property
+    def gives_json(self) -> bool:
+        """Whether the client must accept JSON."""
+        return self.method == "GET" and self.operation not in ANY_ACCEPT
+
+
+Path: TypeAlias = tuple[str, ...]
+
+
+def _by_path() -> Mapping[Path, Mapping[str, Route]]:
+    """The table by path segments, then by method."""
+    found: dict[Path, dict[str, Route]] = {}
+    for _, path, *_ in TABLE:
+        allow = ", ".join(method for method, of, *_ in TABLE if of == path)
+        found[tuple(path.split("/")[1:])] = {
+            method: Route(method, operation, handler, rule, allow)
+            for method, of, operation, handler, rule in TABLE
+            if of == path
+        }
+    return MappingProxyType(found)
+
+
+_PATHS: Final = _by_path()
+
+
+def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The route of a request and its path items.
+
+    Raises:
+        Refusal: 404 for an unknown path, 405 for a method the path does not have.
+    """
+    segments = tuple(path.split("/")[1:]) or ("",)
+    for pattern, methods in _PATHS.items():
+        items = _match(pattern, segments)
+        if items is None:
+            continue
+        if method not in methods:
+            raise Refusal(
+                405,
+                "The method specified is not allowed for this resource.",
+                allow=", ".join(methods),
+            )
+        return methods[method], items
+    raise Refusal(404, "")
+
+
+def _match(pattern: Path, segments: Path) -> dict[str, str] | None:
+    if len(pattern) != len(segments):
+        return None
+    items: dict[str, str] = {}
+    for expected, given in zip(pattern, segments, strict=True):
+        if expected.startswith("{") and given:
+            items[expected[1:-1]] = given
+        elif expected != given:
+            return None
+    return items

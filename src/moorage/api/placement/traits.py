@@ -1,0 +1,96 @@
+"""/traits and /traits/{name}."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.api.placement import schemas
+from moorage.api.placement.names import STANDARD_TRAITS
+from moorage.api.placement.refusals import BadQuery
+from moorage.api.placement.validation import check_value
+from moorage.domain.changes import Changeset, CreateTrait, DeleteTrait
+from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.http.microversion import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from moorage.api.placement.request import Parts, Request
+
+
+def newest(parts: Parts, names: Collection[str]) -> int:
+    """When the newest of these traits was made; now for none."""
+    found = [one.updated_at for one in parts.store.traits() if one.name in names]
+    return max(found, default=parts.store.now())
+
+
+def list_all(parts: Parts, request: Request) -> Response:
+    """Traits, by name (`in:A,B` or `startswith:P`) and by whether a provider carries them."""
+    wanted = _by_name(request.value("name"))
+    carried = _associated(request.value("associated"))
+    used = {name for name, mask in parts.store.snapshot().traits.items() if mask.any()}
+    names = [
+        one.name
+        for one in parts.store.traits()
+        if wanted(one.name) and (carried is None or (one.name in used) == carried)
+    ]
+    return Response(body={"traits": names}, modified=newest(parts, set(names)))
+
+
+def _by_name(text: str | None) -> Callable[[str], bool]:
+    """A test for names; an operator other than the two is ignored, as by the reference."""
+    if text is None:
+        return lambda _: True
+    operator, colon, value = text.partition(":")
+    if not colon:
+        raise BadQuery(
+            "Badly formatted name parameter. Expected name query string parameter in form: "
+            f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{text}"'
+        )
+    if operator == "in":
+        return frozenset(value.split(",")).__contains__
+    if operator == "startswith":
+        return lambda name: name.startswith(value)
+    return lambda _: True
+
+
+def _associated(text: str | None) -> bool | None:
+    if text is None:
+        return None
+    if text.lower() not in {"true", "false"}:
+        raise BadQuery('The query parameter "associated" only accepts "true" or "false"')
+    return text.lower() == "true"
+
+
+def show(parts: Parts, request: Request) -> Response:
+    """Whether a trait exists: 204, or 404."""
+    name = request.path["name"]
+    for one in parts.store.traits():
+        if one.name == name:
+            return Response(status=204, modified=one.updated_at)
+    raise NotFound("trait", name)
+
+
+def ensure(parts: Parts, request: Request) -> Response:
+    """Create a custom trait unless it is there: 201 or 204."""
+    name = request.path["name"]
+    if check_value(name, schemas.CUSTOM_TRAIT) is not None:
+        raise InvalidDescription(
+            "The trait is invalid. A valid trait must be no longer than 255 characters, start "
+            'with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
+        )
+    committed = parts.store.commit(Changeset((CreateTrait(name),)))
+    return Response(
+        status=201 if name in committed.created else 204,
+        location=f"/traits/{name}",
+        modified=newest(parts, {name}),
+    )
+
+
+def delete(parts: Parts, request: Request) -> Response:
+    """Remove a custom trait that no provider carries."""
+    name = request.path["name"]
+    if name in STANDARD_TRAITS:
+        raise InvalidDescription(f"Cannot delete standard trait {name}.")
+    parts.store.commit(Changeset((DeleteTrait(name),)))
+    return Response(status=204)

@@ -1,0 +1,115 @@
+"""Bodies and queries against JSON schemas, worded as Python's `jsonschema` words it.
+
+Clients and the reference's wire tests quote these sentences, so the validator is part of the
+protocol. Validators are compiled once per operation and version.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, NoReturn
+from uuid import UUID
+
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError
+from jsonschema.exceptions import best_match
+
+from moorage.api.placement.schemas import BODIES, QUERIES
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    from moorage.http.microversion import JSON, Operation, Spoken
+
+_BODY_FORMATS = FormatChecker(formats=())
+"""Bodies take UUIDs in every spelling, as the reference's format checker does."""
+
+_QUERY_FORMATS = FormatChecker(formats=("uuid",))
+"""Queries take dashed UUIDs only."""
+
+
+def is_uuid_like(text: object) -> bool:
+    """Whether the text spells a UUID: dashes, braces, `urn:uuid:` and case do not matter."""
+    if not isinstance(text, str):
+        return False
+    bare = text.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
+    try:
+        return UUID(text).hex == bare
+    except ValueError:
+        return False
+
+
+_BODY_FORMATS.checks("uuid")(is_uuid_like)
+
+
+def decoded(raw: bytes) -> JSON:
+    """Decode a JSON body.
+
+    Raises:
+        InvalidDescription: it is no JSON, or holds text that cannot be stored (NUL, a lone
+            surrogate) or numbers that are none.
+    """
+    try:
+        text = raw.decode()
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if "\\u" in text:
+            _refuse_unstorable(json.dumps(value, ensure_ascii=False))
+    except (ValueError, RecursionError) as error:
+        raise InvalidDescription(f"Malformed JSON: {error}") from error
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _refuse_unstorable(text: str) -> None:
+    text.encode()
+    if "\\u0000" in text:
+        raise ValueError("text holds a NUL character")
+
+
+def check_body(operation: Operation, spoken: Spoken, body: JSON) -> None:
+    """Judge a body by the schema of the client's version.
+
+    Raises:
+        InvalidDescription: it does not validate.
+    """
+    error = best_match(_body_validator(operation, spoken).iter_errors(body))
+    if error is not None:
+        raise InvalidDescription(f"JSON does not validate: {error}") from error
+
+
+def check_query(operation: Operation, spoken: Spoken, query: tuple[tuple[str, str], ...]) -> None:
+    """Judge query parameters by the schema of the client's version; the last of each counts.
+
+    Operations without a query schema ignore their query string, as the reference does.
+
+    Raises:
+        InvalidDescription: a parameter is unknown, missing or malformed.
+    """
+    if operation not in QUERIES:
+        return
+    error = best_match(_query_validator(operation, spoken).iter_errors(dict(query)))
+    if error is not None:
+        raise InvalidDescription(f"Invalid query string parameters: {error}") from error
+
+
+def check_value(value: JSON, schema: JSON) -> ValidationError | None:
+    """The first fault of a value that is neither body nor query, or None."""
+    fault: ValidationError | None = best_match(Draft202012Validator(schema).iter_errors(value))
+    return fault
+
+
+# Both caches are bounded by operations x versions: a history makes one `Spoken` per version.
+
+
+@cache
+def _body_validator(operation: Operation, spoken: Spoken) -> Draft202012Validator:
+    schema = spoken.schema(operation, BODIES.get(operation))
+    return Draft202012Validator(schema, format_checker=_BODY_FORMATS)
+
+
+@cache
+def _query_validator(operation: Operation, spoken: Spoken) -> Draft202012Validator:
+    schema = spoken.query(operation, QUERIES[operation])
+    return Draft202012Validator(schema, format_checker=_QUERY_FORMATS)

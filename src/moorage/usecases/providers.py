@@ -1,0 +1,145 @@
+"""Look at, make, move and remove resource providers."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider, UpdateProvider
+from moorage.domain.errors import InvalidDescription
+from moorage.engine import filters
+
+if TYPE_CHECKING:
+    from moorage.domain.providers import ResourceProvider
+    from moorage.domain.requests import RequestGroup
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+
+class Moves(Enum):
+    """Which changes of a provider's parent a caller may make."""
+
+    FROM_ROOT_ONLY = "from root only"
+    """A root may be put under a parent, once; as before microversion 1.37."""
+    ANYWHERE = "anywhere"
+
+
+FROM_ROOT_ONLY: Final = Moves.FROM_ROOT_ONLY
+ANYWHERE: Final = Moves.ANYWHERE
+
+
+def one(store: Store, uuid: str) -> ResourceProvider:
+    """A provider by UUID, compared letter by letter.
+
+    Raises:
+        NotFound: there is none.
+    """
+    snapshot = store.snapshot()
+    return snapshot.state(snapshot.row(uuid)).provider
+
+
+def matching(
+    snapshot: Snapshot, group: RequestGroup, *, name: str | None, uuid: str | None
+) -> list[int]:
+    """Rows of the providers that meet all of the group alone, and have this name and UUID.
+
+    Resources are judged by room left at every instant, as for candidates.
+    """
+    mask, _ = filters.narrow(snapshot.alive, filters.same_provider(snapshot, group))
+    rows: list[int] = np.flatnonzero(mask).tolist()
+    return [
+        row
+        for row in rows
+        if (name is None or snapshot.names[row] == name)
+        and (uuid is None or snapshot.uuids[row] == uuid)
+    ]
+
+
+def create(store: Store, *, uuid: str, name: str, parent: str | None) -> ResourceProvider:
+    """Make a provider; under `parent`, or as a root.
+
+    Raises:
+        InvalidDescription: no name, or no such parent.
+        DuplicateName: name or UUID is taken.
+    """
+    where = f'Unable to create resource provider "{name}", {uuid}'
+    _check_name(name, where)
+    if parent is not None:
+        parent = _known_parent(store.snapshot(), uuid, parent, where, "create")
+    store.commit(Changeset((CreateProvider(uuid, name, parent),)))
+    return one(store, uuid)
+
+
+def update(
+    store: Store, uuid: str, *, name: str, parent: str | None, movable: Moves
+) -> ResourceProvider:
+    """Rename a provider, and move it under `parent` (None: to the top) if it is not there yet.
+
+    Raises:
+        NotFound: there is no such provider.
+        InvalidDescription: no name, no such parent, a loop, or a move that may not be made.
+        DuplicateName: the name is taken.
+    """
+    where = f"Unable to save resource provider {uuid}"
+    _check_name(name, where)
+    snapshot = store.snapshot()
+    before = snapshot.state(snapshot.row(uuid)).provider.parent_uuid
+    if parent == before:
+        store.commit(Changeset((UpdateProvider(uuid, name),)))
+        return one(store, uuid)
+    if movable is FROM_ROOT_ONLY and before is not None:
+        verb = "un-parenting" if parent is None else "re-parenting"
+        raise InvalidDescription(
+            f"{where}: Object action update failed because: {verb} a provider is not currently "
+            "allowed.",
+            path="parent_provider_uuid",
+        )
+    if parent is not None:
+        parent = _known_parent(snapshot, uuid, parent, where, "update")
+        _check_no_loop(snapshot, uuid, parent, where)
+    store.commit(Changeset((UpdateProvider(uuid, name, parent, set_parent=True),)))
+    return one(store, uuid)
+
+
+def delete(store: Store, uuid: str) -> None:
+    """Remove a provider.
+
+    Raises:
+        NotFound, ProviderHasChildren, ProviderInUse.
+    """
+    store.commit(Changeset((DeleteProvider(uuid),)))
+
+
+def _check_name(name: str, where: str) -> None:
+    if not name:
+        raise InvalidDescription(f"{where}: a provider needs a name", path="name")
+
+
+def _known_parent(snapshot: Snapshot, uuid: str, parent: str, where: str, action: str) -> str:
+    if parent == uuid:
+        reason = (
+            "parent provider UUID cannot be same as UUID."
+            if action == "create"
+            else "creating loop in the provider tree is not allowed."
+        )
+    elif parent not in snapshot.row_of:
+        reason = "parent provider UUID does not exist."
+    else:
+        return parent
+    raise InvalidDescription(
+        f"{where}: Object action {action} failed because: {reason}", path="parent_provider_uuid"
+    )
+
+
+def _check_no_loop(snapshot: Snapshot, uuid: str, parent: str, where: str) -> None:
+    row, own = snapshot.row(parent), snapshot.row(uuid)
+    while row >= 0:
+        if row == own:
+            raise InvalidDescription(
+                f"{where}: Object action update failed because: creating loop in the provider "
+                "tree is not allowed.",
+                path="parent_provider_uuid",
+            )
+        row = int(snapshot.parent[row])
