@@ -17,13 +17,14 @@ import yaml
 from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 MAX_TEXT: Final = 2_000_000
 """Characters of one file."""
 MAX_NODES: Final = 200_000
 """Nodes after expanding aliases."""
 MAX_DEPTH: Final = 60
+_TEXT_PER_NODE: Final = 256
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
@@ -43,7 +44,7 @@ class Marked:
     line: int
     path: str
     size: int = 1
-    """Nodes of the tree below, aliases expanded."""
+    """Nodes of the tree below, aliases expanded; long texts count for several."""
     depth: int = 1
     spelling: str | None = None
     """How a scalar was written, before YAML made a number or a boolean of it."""
@@ -68,10 +69,12 @@ def mark(value: Plain, *, line: int, path: str) -> Marked:
     match value:
         case dict() as items:
             marked = {key: mark(one, line=line, path=f"{path}.{key}") for key, one in items.items()}
-            return _collection(marked, marked.values(), line, path)
+            return collection(marked, line, path)
         case list() as items:
             listed = [mark(one, line=line, path=f"{path}[{i}]") for i, one in enumerate(items)]
-            return _collection(listed, listed, line, path)
+            return collection(listed, line, path)
+        case str() as text:
+            return Marked(text, line, path, 1 + len(text) // _TEXT_PER_NODE)
         case scalar:
             return Marked(scalar, line, path)
 
@@ -102,14 +105,14 @@ def parse(text: str, *, name: str = "") -> Marked:
     return builder.document
 
 
-def _collection(
-    value: list[Marked] | dict[str, Marked],
-    children: Iterable[Marked],
-    line: int,
-    path: str,
-) -> Marked:
+def collection(value: list[Marked] | dict[str, Marked], line: int, path: str) -> Marked:
+    """A list or a mapping of nodes.
+
+    Raises:
+        InvalidDescription: it would be too large or too deep.
+    """
     size, depth = 1, 0
-    for child in children:
+    for child in value.values() if isinstance(value, dict) else value:
         size += child.size
         depth = max(depth, child.depth)
     marked = Marked(value, line, path, size, depth + 1)
@@ -200,7 +203,8 @@ class _Builder:
             raise self._invalid(f"not a value: {event.value[:40]!r}", line) from error
         finally:
             self._constructor.constructed_objects.clear()
-        self._put(Marked(value, line, self._here(), spelling=event.value), event.anchor)
+        size = 1 + len(event.value) // _TEXT_PER_NODE
+        self._put(Marked(value, line, self._here(), size, spelling=event.value), event.anchor)
 
     def _resolve(self, event: yaml.ScalarEvent) -> str:
         found = self._resolver.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call] # the stubs leave it bare
@@ -239,9 +243,9 @@ class _Builder:
         if done.is_map:
             own = dict(zip((key for key, _ in done.keys), done.items, strict=True))
             value = {**_merged(done.merges), **own}
-            node = _collection(value, value.values(), done.line, done.path)
+            node = collection(value, done.line, done.path)
         else:
-            node = _collection(done.items, done.items, done.line, done.path)
+            node = collection(done.items, done.line, done.path)
         self._put(node, done.anchor)
 
     def _put(self, node: Marked, anchor: str | None) -> None:

@@ -1,0 +1,135 @@
+"""From a template's text to an ensemble's description: the whole of this package in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.describe import EnsembleDescription, RoleDescription, read_role
+from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME
+from moorage.domain.errors import InvalidDescription
+from moorage.heat import expect
+from moorage.heat.environment import Environment, read_environment
+from moorage.heat.expand import Stack, World
+from moorage.heat.found import Declared, Note, Placeless, Server, ServerGroup
+from moorage.heat.marked import mark
+from moorage.heat.paths import ROOT
+from moorage.heat.policies import statements
+from moorage.heat.selectors import Cast
+from moorage.heat.template import read_template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.heat.found import Found
+    from moorage.heat.marked import Marked, Plain
+
+CALL: Final = "parameters"
+"""Path of errors in parameters given with the call itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A template and everything that goes with it, as text and plain values."""
+
+    template: str
+    environment: str | None = None
+    parameters: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
+    """Given with the call; they win over the environment."""
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Nested templates by name."""
+    name: str = "stack"
+    """The stack's name, and the ensemble's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a template comes to."""
+
+    description: EnsembleDescription
+    keys: Mapping[MemberName, str]
+    """Member -> its path in the stack: `web[0]` is at `web/0`."""
+    placeless: tuple[Placeless, ...]
+    notes: tuple[str, ...]
+
+
+def compile_template(source: Source) -> Compiled:
+    """Read, expand and describe.
+
+    Raises:
+        InvalidDescription: anything that cannot be understood or is not supported; `path` and
+            `line` name the place (a nested template's path starts with its file's name).
+    """
+    found = list(_expanded(source))
+    servers = [one for one in found if isinstance(one, Server)]
+    if not servers:
+        raise InvalidDescription("the template has no server to place", path="resources")
+    if len(servers) > MAX_MEMBERS:
+        raise servers[MAX_MEMBERS].node.invalid(f"more than {MAX_MEMBERS} servers")
+    roles = _roles(servers)
+    cast = Cast(servers, {role.name: role.tags for role in roles})
+    groups = [one for one in found if isinstance(one, ServerGroup)]
+    declared = [one for one in found if isinstance(one, Declared)]
+    return Compiled(
+        description=EnsembleDescription(
+            name=source.name,
+            roles=roles,
+            policies=statements(cast, servers, groups, declared),
+        ),
+        keys=MappingProxyType({one.path.member_name(): str(one.path) for one in servers}),
+        placeless=tuple(one for one in found if isinstance(one, Placeless)),
+        notes=tuple(one.text for one in found if isinstance(one, Note)),
+    )
+
+
+def _expanded(source: Source) -> list[Found]:
+    environment = (
+        Environment() if source.environment is None else read_environment(source.environment)
+    )
+    given: dict[str, Marked] = {
+        **environment.parameters,
+        **{
+            name: mark(value, line=1, path=f"{CALL}.{name}")
+            for name, value in source.parameters.items()
+        },
+    }
+    world = World(environment=environment, files=source.files, stack_name=source.name)
+    root = Stack(ROOT, read_template(source.template), given, world)
+    found: list[Found] = []
+    for one in root.expand():
+        found.append(one)
+        if len(found) > _MOST:
+            raise InvalidDescription("the template expands to too much", path="resources")
+    return found
+
+
+_MOST: Final = 20 * MAX_MEMBERS
+
+
+def _roles(servers: Sequence[Server]) -> tuple[RoleDescription, ...]:
+    roles: dict[str, RoleDescription] = {}
+    first: dict[str, Server] = {}
+    for server in servers:
+        name = server.path.member_name().role
+        if name not in roles:
+            first[name] = server
+            roles[name] = _role(server, name)
+            continue
+        if (server.description, server.zone) != (first[name].description, first[name].zone):
+            raise server.node.invalid(
+                f"the members of {name} differ: {server.path} is not described as"
+                f" {first[name].path} is; a group's members must be alike"
+            )
+        roles[name] = replace(roles[name], count=roles[name].count + 1)
+    return tuple(roles.values())
+
+
+def _role(server: Server, name: str) -> RoleDescription:
+    if ROLE_NAME.fullmatch(name) is None:
+        raise server.node.invalid(f"{name!r} cannot name a role: letters, digits and _ . / : -")
+    try:
+        return read_role({"name": name, **server.description}, "moorage")
+    except InvalidDescription as error:
+        raise expect.placed(error, server.node) from error

@@ -1,0 +1,166 @@
+"""Expand a template, nested ones and groups included, into what is found in it.
+
+The whole tree of stacks is walked before anything is decided: a decision per stack level is
+how others lost the joint view. Bounds hold for the tree as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from moorage.heat import expect
+from moorage.heat.found import Note, Resource
+from moorage.heat.functions import Scope, resolve
+from moorage.heat.later import Later
+from moorage.heat.parameters import pseudo, read_values
+from moorage.heat.resources import registry
+from moorage.heat.template import is_nested, nested_file, read_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.heat.environment import Environment
+    from moorage.heat.found import Found
+    from moorage.heat.marked import Marked
+    from moorage.heat.paths import Path
+    from moorage.heat.template import Template
+
+MAX_DEPTH: Final = 5
+"""Nested stacks below the root, as in Heat's own default."""
+MAX_WORK: Final = 5_000_000
+"""Values looked at in the whole tree of stacks; an expansion bomb ends here."""
+MAX_ALIASES: Final = 8
+"""How often one type may stand for another in the environment."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What has been looked at so far in the whole tree."""
+
+    done: int = 0
+
+    def spend(self, node: Marked) -> None:
+        """Count a node and everything below.
+
+        Raises:
+            InvalidDescription: too much in all.
+        """
+        self.done += node.size
+        if self.done > MAX_WORK:
+            raise node.invalid(f"the template expands to more than {MAX_WORK} values")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What every stack of the tree shares."""
+
+    environment: Environment
+    files: Mapping[str, str]
+    """Nested templates by name, relative to the root template."""
+    stack_name: str
+    templates: dict[str, Template] = field(default_factory=dict)
+    """Those read already."""
+    work: Work = field(default_factory=Work)
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One template with its parameters' values, at its place in the tree."""
+
+    path: Path
+    template: Template
+    given: Mapping[str, Marked]
+    world: World
+    depth: int = 0
+
+    def expand(self) -> Iterator[Found]:
+        """Everything found in this stack and below, in the template's order.
+
+        Raises:
+            InvalidDescription: whatever cannot be understood, with path and line.
+        """
+        values = read_values(self.template.parameters, self.given, self.world.environment.defaults)
+        yield from (Note(text) for text in values.notes)
+        scope = Scope(
+            stack=self.path,
+            version=self.template.version,
+            parameters={**pseudo(self.world.stack_name, self.template.file), **values.by_name},
+            resources=self.template.resources,
+        )
+        for name, node in self.template.resources.items():
+            self.world.work.spend(node)
+            definition = {
+                key: resolve(one, scope) if key in {"properties", "metadata"} else one
+                for key, one in expect.mapping(node).items()
+            }
+            yield from self._resource(self.path / name, node, definition)
+
+    def member(
+        self, group: Resource, number: int, definition: Mapping[str, Marked]
+    ) -> Iterator[Found]:
+        """A group's member; see `resources.Nested`."""
+        for one in definition.values():
+            self.world.work.spend(one)
+        return self._resource(group.path.member(number), group.node, definition)
+
+    def _resource(
+        self, path: Path, node: Marked, definition: Mapping[str, Marked]
+    ) -> Iterator[Found]:
+        type_node = definition["type"]
+        type_name = self._type(type_node)
+        properties = _fields(definition.get("properties"))
+        metadata = _fields(definition.get("metadata"))
+        if is_nested(type_name):
+            if "moorage" in metadata:
+                raise metadata["moorage"].invalid(
+                    "write policies inside the nested template, or on a server group here"
+                )
+            yield from self._nested(path, type_node, type_name, properties)
+            return
+        kind = registry().get(type_name)
+        if kind is None:
+            known = ", ".join(sorted(registry()))
+            raise type_node.invalid(
+                f"resources of type {type_name} are not supported; known are {known}"
+            )
+        resource = Resource(self.path, path, type_name, node, properties, metadata)
+        yield from kind.expand(resource, self)
+
+    def _type(self, node: Marked) -> str:
+        """The type after the environment's registry has had its say."""
+        if isinstance(node.value, Later):
+            raise node.invalid(f"{node.value} is not known before the stack is made")
+        name = expect.text(node)
+        for _ in range(MAX_ALIASES):
+            alias = self.world.environment.types.get(name)
+            if alias is None or alias.value == name:
+                return name
+            name = expect.text(alias)
+        raise node.invalid(f"the resource_registry maps {node.value} in a circle")
+
+    def _nested(
+        self, path: Path, node: Marked, type_name: str, properties: Mapping[str, Marked]
+    ) -> Iterator[Found]:
+        if self.depth >= MAX_DEPTH:
+            raise node.invalid(f"nested templates more than {MAX_DEPTH} deep")
+        # What the environment names is relative to the root, as the environment itself.
+        inside = self.template.file if type_name == node.value else ""
+        file = nested_file(type_name, of=inside)
+        if file not in self.world.templates:
+            text = self.world.files.get(file)
+            if text is None:
+                raise node.invalid(f"the nested template {file} is missing among the files")
+            self.world.templates[file] = read_template(text, file=file)
+        nested = Stack(
+            path=path,
+            template=self.world.templates[file],
+            given=properties,
+            world=self.world,
+            depth=self.depth + 1,
+        )
+        yield from nested.expand()
+
+
+def _fields(node: Marked | None) -> Mapping[str, Marked]:
+    return {} if node is None or node.value is None else expect.mapping(node)

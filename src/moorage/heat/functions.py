@@ -1,0 +1,218 @@
+"""The functions of a template, resolved where they stand.
+
+Supported: get_param, get_resource, get_attr, str_replace, list_join. Any other function that
+the template's version knows is an error that names the place. What Heat itself learns only
+later (ids, attributes) becomes a `Later` and travels on. Stricter than Heat in one thing: a
+path into a parameter that leads nowhere is an error, where Heat says the empty string.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.heat import expect
+from moorage.heat.later import Later, Reference, pending
+from moorage.heat.marked import MAX_NODES, MAX_TEXT, collection, mark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.heat.marked import Marked
+    from moorage.heat.paths import Path
+    from moorage.heat.versions import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean where a function is called: one stack's parameters and resources."""
+
+    stack: Path
+    version: Version
+    parameters: Mapping[str, Marked]
+    resources: Mapping[str, Marked]
+
+
+def resolve(node: Marked, scope: Scope) -> Marked:
+    """The node with every function below it replaced by its value.
+
+    Raises:
+        InvalidDescription: an unsupported function, or one called wrongly; names the place.
+    """
+    match node.value:
+        case dict() as items:
+            if len(items) == 1:
+                ((name, argument),) = items.items()
+                if name in scope.version.functions:
+                    return _call(name, argument, scope)
+            resolved = {key: resolve(one, scope) for key, one in items.items()}
+            return collection(resolved, node.line, node.path)
+        case list() as listed:
+            return collection([resolve(one, scope) for one in listed], node.line, node.path)
+        case _:
+            return node
+
+
+def _call(name: str, argument: Marked, scope: Scope) -> Marked:
+    function = _FUNCTIONS.get(name)
+    if function is None:
+        raise argument.invalid(
+            f"the function {name} is not supported; supported are {', '.join(_FUNCTIONS)}"
+        )
+    return function(resolve(argument, scope), scope)
+
+
+def _get_param(argument: Marked, scope: Scope) -> Marked:
+    name, *path = _words("get_param", argument)
+    found = scope.parameters.get(name)
+    if found is None:
+        raise argument.invalid(f"get_param: the template has no parameter {name!r}")
+    for step in path:
+        if isinstance(found.value, Later):
+            break
+        found = _inside(found, step, argument)
+    return _placed(found, argument)
+
+
+def _inside(node: Marked, step: str, argument: Marked) -> Marked:
+    if isinstance(node.value, dict) and step in node.value:
+        return node.value[step]
+    if isinstance(node.value, list) and re.fullmatch(r"-?\d{1,9}", step):
+        number = int(step)
+        if -len(node.value) <= number < len(node.value):
+            return node.value[number]
+    raise argument.invalid(f"get_param: nothing at {step!r} in {expect.kind(node)}")
+
+
+def _get_resource(argument: Marked, scope: Scope) -> Marked:
+    name = expect.name(argument)
+    if name not in scope.resources:
+        raise argument.invalid(f"get_resource: the template has no resource {name!r}")
+    return mark(Reference.to(scope.stack / name), line=argument.line, path=argument.path)
+
+
+def _get_attr(argument: Marked, scope: Scope) -> Marked:
+    name, *path = _words("get_attr", argument)
+    if name not in scope.resources:
+        raise argument.invalid(f"get_attr: the template has no resource {name!r}")
+    what = ".".join(path) or "attributes"
+    return mark(Later(f"{what} of {scope.stack / name}"), line=argument.line, path=argument.path)
+
+
+def _words(function: str, argument: Marked) -> list[str]:
+    """A name, or a list of a name and the steps of a path."""
+    nodes = argument.value if isinstance(argument.value, list) else [argument]
+    if not nodes:
+        raise argument.invalid(f"{function}: a name is needed")
+    for one in nodes:
+        if isinstance(one.value, Later):
+            raise one.invalid(f"{function}: {one.value} is not known yet")
+    return [expect.name(one) for one in nodes]
+
+
+def _str_replace(argument: Marked, scope: Scope) -> Marked:
+    fields = expect.mapping(argument, required=("template", "params"), optional=())
+    template = fields["template"]
+    if not isinstance(template.value, str):
+        raise template.invalid(f"str_replace: text is needed, not {expect.kind(template)}")
+    parameters = expect.mapping(fields["params"])
+    later = pending(argument)
+    if later is not None:
+        return mark(Later(f"text with {later}"), line=argument.line, path=argument.path)
+    texts = {key: _text("str_replace", one, scope) for key, one in parameters.items()}
+    text = _replaced(template.value, texts, argument)
+    return mark(text, line=argument.line, path=argument.path)
+
+
+def _replaced(template: str, texts: Mapping[str, str], argument: Marked) -> str:
+    """Replace every key; longer keys first, then smaller ones, and never inside a value."""
+    keys = sorted(sorted(texts), key=len, reverse=True)
+    if "" in texts:
+        raise argument.invalid("str_replace: an empty key")
+    pieces: list[tuple[str, bool]] = [(template, False)]
+    for key in keys:
+        pieces = [
+            piece
+            for text, done in pieces
+            for piece in ([(text, done)] if done else _split(text, key, texts[key]))
+        ]
+        if len(pieces) > MAX_NODES:
+            raise argument.invalid(f"str_replace: {key!r} is replaced too often")
+    if sum(len(text) for text, _ in pieces) > MAX_TEXT:
+        raise argument.invalid(f"str_replace: longer than {MAX_TEXT} characters")
+    return "".join(text for text, _ in pieces)
+
+
+def _split(text: str, key: str, value: str) -> list[tuple[str, bool]]:
+    """The text around each occurrence of the key, with the value (done) in between."""
+    around = text.split(key)
+    pieces = [(around[0], False)]
+    for rest in around[1:]:
+        pieces += [(value, True), (rest, False)]
+    return pieces
+
+
+def _list_join(argument: Marked, scope: Scope) -> Marked:
+    delimiter, *lists = expect.items(argument, least=2)
+    if len(lists) > 1 and not scope.version.joins_json:
+        raise argument.invalid(f"list_join takes one list in version {scope.version.name}")
+    if not isinstance(delimiter.value, str):
+        raise delimiter.invalid(f"list_join: text is needed, not {expect.kind(delimiter)}")
+    later = pending(argument)
+    if later is not None:
+        return mark(Later(f"text with {later}"), line=argument.line, path=argument.path)
+    texts = [
+        _joined(one, scope)
+        for some in lists
+        if some.value is not None
+        for one in expect.items(some)
+    ]
+    if sum(map(len, texts)) + len(delimiter.value) * len(texts) > MAX_TEXT:
+        raise argument.invalid(f"list_join: longer than {MAX_TEXT} characters")
+    return mark(delimiter.value.join(texts), line=argument.line, path=argument.path)
+
+
+def _joined(node: Marked, scope: Scope) -> str:
+    """An item to join: Heat takes no bare numbers here."""
+    if isinstance(node.value, int | float):
+        raise node.invalid(f"list_join: text is needed, not {expect.kind(node)}; quote it")
+    return _text("list_join", node, scope)
+
+
+def _text(function: str, node: Marked, scope: Scope) -> str:
+    match node.value:
+        case None:
+            return ""
+        case str() as text:
+            return text
+        case dict() | list():
+            if not scope.version.joins_json:
+                raise node.invalid(
+                    f"{function}: text is needed, not {expect.kind(node)},"
+                    f" in version {scope.version.name}"
+                )
+            return json.dumps(node.plain(), sort_keys=True)
+        case number:
+            return str(number)
+
+
+def _placed(node: Marked, at: Marked) -> Marked:
+    """The same value, standing where it is used: errors then name that place."""
+    match node.value:
+        case dict() as items:
+            return collection(dict(items), at.line, at.path)
+        case list() as listed:
+            return collection(list(listed), at.line, at.path)
+        case scalar:
+            return mark(scalar, line=at.line, path=at.path)
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[[Marked, Scope], Marked]]] = {
+    "get_param": _get_param,
+    "get_resource": _get_resource,
+    "get_attr": _get_attr,
+    "str_replace": _str_replace,
+    "list_join": _list_join,
+}

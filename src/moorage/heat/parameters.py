@@ -1,0 +1,121 @@
+"""Parameters: what the template declares, and the values they get.
+
+A value comes from, first wins: the call itself, the environment's `parameters`, its
+`parameter_defaults`, the template's `default`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.heat import expect
+from moorage.heat.constraints import judge
+from moorage.heat.later import Later, pending
+from moorage.heat.marked import mark
+from moorage.heat.numbers import to_boolean, to_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.heat.marked import Marked, Plain
+
+TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
+_KEYS: Final = ("label", "description", "default", "hidden", "constraints", "immutable", "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Every parameter's value, and notes about what was not judged."""
+
+    by_name: Mapping[str, Marked]
+    notes: tuple[str, ...] = ()
+
+
+def read_values(
+    declared: Mapping[str, Marked],
+    given: Mapping[str, Marked],
+    defaults: Mapping[str, Marked],
+) -> Values:
+    """The value of each declared parameter.
+
+    Raises:
+        InvalidDescription: a value for an undeclared parameter, no value at all, a value of
+            the wrong type or outside its constraints.
+    """
+    for name, node in given.items():
+        if name not in declared:
+            known = ", ".join(declared) or "none"
+            raise node.invalid(f"the template has no parameter {name!r}; it has {known}")
+    values: dict[str, Marked] = {}
+    notes: list[str] = []
+    for name, node in declared.items():
+        values[name] = _value(name, node, given.get(name) or defaults.get(name), notes)
+    return Values(values, tuple(notes))
+
+
+def _value(name: str, node: Marked, given: Marked | None, notes: list[str]) -> Marked:
+    fields = expect.mapping(node, required=("type",), optional=_KEYS)
+    kind = expect.choice(fields["type"], TYPES)
+    # Null is "not given" to Heat, from a caller and as a default.
+    source = given if given is not None and given.value is not None else fields.get("default")
+    if source is None or source.value is None:
+        raise node.invalid(f"parameter {name} has neither a value nor a default")
+    if pending(source) is not None:
+        # A nested template's parameter may be known only later; nothing to convert or judge.
+        return source
+    value = _converted(kind, name, source)
+    if "constraints" in fields:
+        notes += judge(fields["constraints"], value, kind)
+    return mark(value, line=source.line, path=source.path)
+
+
+def _converted(kind: str, name: str, source: Marked) -> Plain:
+    value = source.plain()
+    match kind:
+        case "string":
+            # A date or number keeps its spelling; true becomes True, as in Heat.
+            return value if isinstance(value, str) else str(value)
+        case "number":
+            number = to_number(value)
+            if number is None:
+                raise source.invalid(f"parameter {name} must be a number, not {value!r}")
+            return number
+        case "boolean":
+            truth = to_boolean(value)
+            if truth is None:
+                raise source.invalid(f"parameter {name} must be true or false, not {value!r}")
+            return truth
+        case "comma_delimited_list":
+            return _listed(name, source, value)
+        case _:
+            return _json(name, source, value)
+
+
+def _listed(name: str, source: Marked, value: Plain) -> list[Plain]:
+    if isinstance(value, list):
+        return [str(one) for one in value]
+    if not isinstance(value, str):
+        raise source.invalid(f"parameter {name} must be a comma-delimited list, not {value!r}")
+    return [*value.split(",")] if value else []
+
+
+def _json(name: str, source: Marked, value: Plain) -> Plain:
+    if not isinstance(value, str) or not value:
+        return value
+    try:
+        parsed: Plain = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise source.invalid(f"parameter {name} must be JSON: {error}") from error
+    return parsed
+
+
+def pseudo(stack_name: str, file: str) -> Mapping[str, Marked]:
+    """Heat's own parameters; only the stack's name is known beforehand."""
+    later = {
+        name: Later(f"the stack's {name}")
+        for name in ("OS::stack_id", "OS::project_id", "OS::region")
+    }
+    known = {"OS::stack_name": stack_name, **later}
+    return {name: mark(value, line=1, path=file) for name, value in known.items()}

@@ -1,0 +1,55 @@
+"""Where a resource stands in a stack and its nested ones, and what its role is called.
+
+A path is the names on the way down; the number of a group's member is a step of its own:
+`web_group/0/server`. The innermost group's number becomes the member's index, every other step
+stays in the role's name: that path is member 0 of role `web_group/server`, and it remains so
+however any group grows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from moorage.domain.ensembles import MemberName
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Step:
+    """One name on the way down; `index` when it is the number of a group's member."""
+
+    name: str
+    index: bool = False
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Path:
+    """The way from the root stack to a resource; empty for the root stack itself."""
+
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        return "/".join(step.name for step in self.steps)
+
+    def __truediv__(self, name: str) -> Path:
+        return Path((*self.steps, Step(name)))
+
+    def member(self, number: int) -> Path:
+        """The path of a group's member."""
+        return Path((*self.steps, Step(str(number), index=True)))
+
+    def below(self, other: Path) -> bool:
+        """Whether this path leads through `other`, or is it."""
+        return self.steps[: len(other.steps)] == other.steps
+
+    def within(self, stack: Path) -> Path:
+        """The rest of the way, seen from `stack`."""
+        return Path(self.steps[len(stack.steps) :])
+
+    def member_name(self) -> MemberName:
+        """Role and index of the resource at this path."""
+        last = max((i for i, step in enumerate(self.steps) if step.index), default=-1)
+        role = "/".join(step.name for i, step in enumerate(self.steps) if i != last)
+        return MemberName(role, int(self.steps[last].name) if last >= 0 else 0)
+
+
+ROOT = Path()

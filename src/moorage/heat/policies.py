@@ -1,0 +1,156 @@
+"""The ensemble's policies from all that states them in a template.
+
+Three things do: Nova's server groups, through the hints of servers; zones, as a fence; and
+`metadata: {moorage: {policies: …}}`. A policy without selectors speaks about the members at or
+below the resource it is written on (at a server group: those that belong to it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.describe import NOVA_SHORTHAND, read_statement
+from moorage.domain.ensembles import PolicyStatement, Selector
+from moorage.domain.errors import InvalidDescription
+from moorage.heat import expect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.heat.found import Declared, Server, ServerGroup
+    from moorage.heat.marked import Marked
+    from moorage.heat.paths import Path
+    from moorage.heat.selectors import Cast
+
+_EVERYONE: Final = ("*",)
+_LEAST: Final = 2
+"""A server group of one restricts nobody."""
+
+
+def statements(
+    cast: Cast,
+    servers: Sequence[Server],
+    groups: Sequence[ServerGroup],
+    declared: Sequence[Declared],
+) -> tuple[PolicyStatement, ...]:
+    """Every policy of the ensemble; names are unique.
+
+    Raises:
+        InvalidDescription: a hint to something that is no server group, a selector that means
+            nobody, a name used twice, or a statement that cannot be read.
+    """
+    known = {group.path: group for group in groups}
+    for server in servers:
+        for group in server.groups:
+            if group not in known:
+                raise server.node.invalid(f"the group of {server.path} is no server group: {group}")
+    result: dict[str, PolicyStatement] = {}
+    for statement, node in (
+        *_of_groups(cast, groups),
+        *_of_zones(cast, servers),
+        *(_of_metadata(cast, one, known) for one in declared),
+    ):
+        if statement.name in result:
+            raise node.invalid(f"two policies are called {statement.name}")
+        result[statement.name] = statement
+    return tuple(result.values())
+
+
+_Placed = tuple[PolicyStatement, "Marked"]
+
+
+def _of_groups(cast: Cast, groups: Sequence[ServerGroup]) -> Iterator[_Placed]:
+    for group in groups:
+        members = cast.of_group(group.path)
+        if len(members) < _LEAST:
+            continue
+        kind, weight = NOVA_SHORTHAND[group.policy]
+        limit = {} if group.max_per_host is None else {"max_per_domain": group.max_per_host}
+        statement = PolicyStatement(
+            name=str(group.path),
+            type=kind,
+            members=cast.shortest(members),
+            weight=weight,
+            parameters=MappingProxyType({"level": "host", **limit}),
+        )
+        yield statement, group.node
+
+
+def _of_zones(cast: Cast, servers: Sequence[Server]) -> Iterator[_Placed]:
+    zones: dict[str, list[Server]] = {}
+    for server in servers:
+        if server.zone is not None:
+            zones.setdefault(server.zone, []).append(server)
+    for zone, inside in zones.items():
+        statement = PolicyStatement(
+            name=f"zone-{zone}",
+            type="fence",
+            members=cast.shortest(one.path.member_name() for one in inside),
+            parameters=MappingProxyType({"domains": [zone]}),
+        )
+        yield statement, inside[0].node
+
+
+def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) -> _Placed:
+    source = one.node.plain()
+    try:
+        statement = read_statement(_filled(source, one.path), "policy")
+    except InvalidDescription as error:
+        raise _at(one.node, error) from error
+    if isinstance(source, dict) and ("members" in source or "zip" in source):
+        selectors = _seen(cast, statement, one)
+    else:
+        group = groups.get(one.path)
+        members = cast.below(one.path) if group is None else cast.of_group(one.path)
+        if not members:
+            raise one.node.invalid("there is no member this policy could speak about")
+        selectors = cast.shortest(members)
+    name = "/".join(filter(None, (str(one.stack), statement.name)))
+    return replace(statement, name=name, members=selectors), one.node
+
+
+def _filled(source: object, path: Path) -> object:
+    """The statement as written, with the defaults that its place gives it.
+
+    The name without the stack's own part: that part is put before every name.
+    """
+    if not isinstance(source, dict):
+        return source
+    filled: dict[str, object] = {"name": f"{path.steps[-1].name}-{source.get('type')}", **source}
+    if "members" not in source and "zip" not in source:
+        filled["members"] = list(_EVERYONE)
+    return filled
+
+
+def _seen(cast: Cast, statement: PolicyStatement, one: Declared) -> tuple[Selector, ...]:
+    columns: list[Selector] = []
+    for selector in statement.members:
+        members = cast.selected(selector, one.stack)
+        if not members:
+            raise one.node.invalid(f"{selector} means no member")
+        if not one.stack.steps:
+            columns.append(selector)
+            continue
+        shortest = cast.shortest(members)
+        if statement.zip and len(shortest) > 1:
+            raise one.node.invalid(
+                f"{selector} is part of several roles; zip it in the template that has them all"
+            )
+        columns += shortest
+    return tuple(dict.fromkeys(columns))
+
+
+def _at(node: Marked, error: InvalidDescription) -> InvalidDescription:
+    """Give the error the place of the very field it speaks of, where that can be found."""
+    key = (error.path or "").removeprefix("policy").lstrip(".").split(".")[0].split("[")[0]
+    exact = node.value.get(key) if isinstance(node.value, dict) else None
+    error.path = None
+    return expect.placed(error, node if exact is None else exact)
+
+
+def names(members: Sequence[MemberName]) -> str:
+    """Members as people read them."""
+    return ", ".join(map(str, members))

@@ -1,0 +1,119 @@
+"""OS::Heat::ResourceGroup: as many equal resources as `count` says.
+
+As in Heat, functions in `resource_def` are resolved in the group's own stack first; then the
+index variable is replaced in every text of the properties, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.heat import expect
+from moorage.heat.annotation import POLICIES, entries_of, policies
+from moorage.heat.later import Later, pending
+from moorage.heat.marked import collection, mark
+from moorage.heat.numbers import to_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.heat.found import Found, Resource
+    from moorage.heat.marked import Marked
+    from moorage.heat.resources import Nested
+
+TYPES = ("OS::Heat::ResourceGroup",)
+
+INDEX: Final = "%index%"
+_SHORTEST_INDEX: Final = 3
+_PROPERTIES: Final = (
+    "count",
+    "index_var",
+    "resource_def",
+    "removal_policies",
+    "removal_policies_mode",
+)
+
+
+def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
+    """Each member in turn, and the policies of the group's annotation.
+
+    Raises:
+        InvalidDescription: an unknown property, an absurd count, removal policies (they choose
+            victims of an update; here nothing exists yet), or what a member raises.
+    """
+    properties = resource.properties
+    for name, node in properties.items():
+        if name not in _PROPERTIES:
+            raise node.invalid(f"a resource group has no property {name!r}")
+    if "resource_def" not in properties:
+        raise resource.node.invalid("a resource group needs resource_def")
+    removal = properties.get("removal_policies")
+    if removal is not None and _names_any(removal):
+        raise removal.invalid("removal_policies that name resources are not supported")
+    definition = expect.mapping(
+        properties["resource_def"], required=("type",), optional=("properties", "metadata")
+    )
+    variable = index_variable(properties)
+    for number in range(_count(properties)):
+        yield from nested.member(resource, number, _numbered(definition, variable, str(number)))
+    yield from policies(resource, entries_of(resource, (POLICIES,)))
+
+
+def index_variable(properties: Mapping[str, Marked]) -> str:
+    """The text that stands for a member's number.
+
+    Raises:
+        InvalidDescription: shorter than three characters.
+    """
+    node = properties.get("index_var")
+    if node is None or node.value is None:
+        return INDEX
+    variable = expect.text(node)
+    if len(variable) < _SHORTEST_INDEX:
+        raise node.invalid("index_var needs at least three characters")
+    return variable
+
+
+def _names_any(removal: Marked) -> bool:
+    return pending(removal) is not None or any(
+        isinstance(one.value, dict) and any(below.value for below in one.value.values())
+        for one in (removal.value if isinstance(removal.value, list) else [removal])
+    )
+
+
+def _count(properties: Mapping[str, Marked]) -> int:
+    node = properties.get("count")
+    if node is None or node.value is None:
+        return 1
+    later = pending(node)
+    if later is not None:
+        raise node.invalid(f"{later} is not known before the stack is made")
+    number = to_number(node.plain())
+    if not isinstance(number, int) or not 0 <= number <= MAX_MEMBERS:
+        raise node.invalid(f"count must be between 0 and {MAX_MEMBERS}, not {node.value!r}")
+    return number
+
+
+def _numbered(definition: Mapping[str, Marked], variable: str, number: str) -> Mapping[str, Marked]:
+    properties = definition.get("properties")
+    if properties is None or properties.value is None:
+        return {key: node for key, node in definition.items() if key != "properties"}
+    return {**definition, "properties": _replaced(properties, variable, number)}
+
+
+def _replaced(node: Marked, variable: str, number: str) -> Marked:
+    match node.value:
+        case dict() as items:
+            replaced = {key: _replaced(one, variable, number) for key, one in items.items()}
+            return collection(replaced, node.line, node.path)
+        case list() as listed:
+            return collection(
+                [_replaced(one, variable, number) for one in listed], node.line, node.path
+            )
+        case Later():
+            return node
+        case str() as text if variable in text:
+            return mark(text.replace(variable, number), line=node.line, path=node.path)
+        case _:
+            return node

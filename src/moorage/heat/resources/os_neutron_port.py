@@ -1,0 +1,50 @@
+"""OS::Neutron::Port: no place of its own, as long as it takes no device of a host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.heat import expect
+from moorage.heat.found import Placeless
+from moorage.heat.later import pending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.heat.found import Found, Resource
+    from moorage.heat.marked import Marked
+    from moorage.heat.resources import Nested
+
+TYPES = ("OS::Neutron::Port",)
+
+_VNIC_TYPE: Final = "binding:vnic_type"
+
+
+def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG001 - nothing below
+    """Nothing to place.
+
+    Raises:
+        InvalidDescription: the port takes a device (SR-IOV and the like).
+    """
+    if "value_specs" in resource.properties:
+        check_vnic_type(resource.properties["value_specs"])
+    if _VNIC_TYPE in resource.properties:
+        _check(resource.properties[_VNIC_TYPE])
+    yield Placeless(resource.path, resource.type, "goes where its server goes")
+
+
+def check_vnic_type(properties: Marked) -> None:
+    """Refuse port properties that take a device of a host.
+
+    Raises:
+        InvalidDescription: a vnic type other than normal.
+    """
+    if isinstance(properties.value, dict) and _VNIC_TYPE in properties.value:
+        _check(properties.value[_VNIC_TYPE])
+
+
+def _check(node: Marked) -> None:
+    if pending(node) is not None or expect.text(node) != "normal":
+        raise node.invalid(
+            f"ports of vnic type {node.value} take a device of the host; these cannot be placed yet"
+        )

@@ -1,0 +1,133 @@
+"""OS::Nova::Server: a member."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.heat import expect
+from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, policies
+from moorage.heat.found import Server
+from moorage.heat.later import Reference, pending
+from moorage.heat.resources.os_neutron_port import check_vnic_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.heat.found import Found, Resource
+    from moorage.heat.marked import Marked
+    from moorage.heat.paths import Path
+    from moorage.heat.resources import Nested
+
+TYPES = ("OS::Nova::Server",)
+
+PASSED_OVER: Final = (
+    "name",
+    "image",
+    "block_device_mapping",
+    "block_device_mapping_v2",
+    "flavor_update_policy",
+    "image_update_policy",
+    "key_name",
+    "admin_user",
+    "security_groups",
+    "metadata",
+    "user_data_format",
+    "user_data",
+    "config_drive",
+    "diskConfig",
+    "personality",
+    "admin_pass",
+    "software_config_transport",
+    "user_data_update_policy",
+    "tags",
+    "deployment_swift_data",
+)
+"""Properties that do not decide where a server may stand."""
+
+
+def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG001 - nothing below
+    """A server, and the policies of its annotation.
+
+    Raises:
+        InvalidDescription: an unknown property, a missing flavor, a hint or network that asks
+            for a place Moorage cannot give yet, or a deciding value that comes only later.
+    """
+    properties = resource.properties
+    for name, node in properties.items():
+        if name not in (*PASSED_OVER, *_DECIDING):
+            raise node.invalid(f"a server has no property {name!r}")
+    if "flavor" not in properties:
+        raise resource.node.invalid("a server needs a flavor")
+    if "reservation_id" in properties:
+        raise properties["reservation_id"].invalid("reservation_id is not supported")
+    for network in _networks(properties):
+        check_vnic_type(network)
+    entries = entries_of(resource, (POLICIES, *ROLE_KEYS))
+    yield Server(
+        path=resource.path,
+        node=resource.node,
+        description={
+            "flavor": expect.name(_known(properties["flavor"])),
+            **{key: entries[key].plain() for key in ROLE_KEYS if key in entries},
+        },
+        zone=_zone(properties),
+        groups=tuple(_groups(properties)),
+    )
+    yield from policies(resource, entries)
+
+
+_DECIDING: Final = (
+    "flavor",
+    "availability_zone",
+    "scheduler_hints",
+    "networks",
+    "reservation_id",
+)
+
+
+def _known(node: Marked) -> Marked:
+    later = pending(node)
+    if later is not None:
+        raise node.invalid(
+            f"this decides the placement, but {later} is not known before the stack is made"
+        )
+    return node
+
+
+def _zone(properties: Mapping[str, Marked]) -> str | None:
+    node = properties.get("availability_zone")
+    if node is None or node.value in (None, ""):
+        return None
+    zone = expect.name(_known(node))
+    if ":" in zone:
+        raise node.invalid("a zone may not name a host; say which hosts with a fence policy")
+    return zone
+
+
+def _groups(properties: Mapping[str, Marked]) -> Iterator[Path]:
+    hints = properties.get("scheduler_hints")
+    if hints is None or hints.value is None:
+        return
+    for name, node in expect.mapping(hints).items():
+        if name != "group":
+            raise node.invalid(
+                f"the scheduler hint {name!r} is not supported; only group is. State a policy"
+                " in the metadata instead"
+            )
+        if not isinstance(node.value, Reference):
+            raise node.invalid(
+                "the group must be a server group of this template, by get_resource:"
+                " one outside cannot be seen"
+            )
+        yield node.value.target
+
+
+def _networks(properties: Mapping[str, Marked]) -> Iterator[Marked]:
+    node = properties.get("networks")
+    if node is None or not isinstance(node.value, list):
+        return
+    for network in node.value:
+        if isinstance(network.value, dict):
+            extra = network.value.get("port_extra_properties")
+            if extra is not None:
+                yield extra

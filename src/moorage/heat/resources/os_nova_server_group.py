@@ -1,0 +1,70 @@
+"""OS::Nova::ServerGroup: a policy over the servers that refer to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.describe import NOVA_SHORTHAND
+from moorage.heat import expect
+from moorage.heat.annotation import POLICIES, entries_of, policies
+from moorage.heat.found import ServerGroup
+from moorage.heat.later import pending
+from moorage.heat.numbers import to_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.heat.found import Found, Resource
+    from moorage.heat.marked import Marked
+    from moorage.heat.resources import Nested
+
+TYPES = ("OS::Nova::ServerGroup",)
+
+DEFAULT: Final = "anti-affinity"
+"""What Heat takes when no policy is given."""
+MOST: Final = 10_000
+
+
+def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG001 - nothing below
+    """The group, and the policies of its annotation.
+
+    Raises:
+        InvalidDescription: not exactly one of Nova's four policies, or a rule it does not have.
+    """
+    for name, node in resource.properties.items():
+        if name not in {"name", "policies", "rules"}:
+            raise node.invalid(f"a server group has no property {name!r}")
+    for name in ("policies", "rules"):
+        node = resource.properties.get(name)
+        later = None if node is None else pending(node)
+        if node is not None and later is not None:
+            raise node.invalid(f"{later} is not known before the stack is made")
+    policy = _policy(resource.properties)
+    yield ServerGroup(
+        resource.path, resource.node, policy, _max_per_host(resource.properties, policy)
+    )
+    yield from policies(resource, entries_of(resource, (POLICIES,)))
+
+
+def _policy(properties: Mapping[str, Marked]) -> str:
+    node = properties.get("policies")
+    if node is None or node.value is None:
+        return DEFAULT
+    named = expect.items(node)
+    if len(named) != 1:
+        raise node.invalid("a server group has exactly one policy")
+    return expect.choice(named[0], NOVA_SHORTHAND)
+
+
+def _max_per_host(properties: Mapping[str, Marked], policy: str) -> int | None:
+    node = properties.get("rules")
+    if node is None or not node.value:
+        return None
+    rules = expect.mapping(node, optional=("max_server_per_host",))
+    limit = rules["max_server_per_host"]
+    number = to_number(limit.plain())
+    if not isinstance(number, int) or not 1 <= number <= MOST:
+        raise limit.invalid(f"max_server_per_host must be between 1 and {MOST}")
+    if policy != "anti-affinity":
+        raise limit.invalid("max_server_per_host is a rule of anti-affinity only")
+    return number

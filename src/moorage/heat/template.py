@@ -1,0 +1,118 @@
+"""A template's text as sections; nothing is resolved yet."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.heat import expect
+from moorage.heat.marked import parse
+from moorage.heat.versions import find_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.heat.marked import Marked
+    from moorage.heat.versions import Version
+
+NESTED: Final = (".yaml", ".template")
+"""What the type of a nested template ends with."""
+
+_SECTIONS: Final = ("description", "parameter_groups", "parameters", "resources", "outputs")
+_RESOURCE: Final = (
+    "properties",
+    "metadata",
+    "depends_on",
+    "deletion_policy",
+    "update_policy",
+    "description",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The sections that matter: outputs are left alone, they place nothing."""
+
+    file: str
+    """Its name among the files; empty for the root template."""
+    version: Version
+    parameters: Mapping[str, Marked]
+    resources: Mapping[str, Marked]
+
+
+def read_template(text: str, *, file: str = "") -> Template:
+    """Read a template's sections and the outer form of its resources.
+
+    Raises:
+        InvalidDescription: not YAML, an unknown version, section or resource key, conditions.
+    """
+    top = parse(text, name=file)
+    if not isinstance(top.value, dict) or "heat_template_version" not in top.value:
+        raise top.invalid("not a Heat template: heat_template_version is missing")
+    version = find_version(top.value["heat_template_version"])
+    sections = expect.mapping(
+        top,
+        required=("heat_template_version",),
+        optional=(*_SECTIONS, "conditions") if version.has_conditions else _SECTIONS,
+    )
+    if "conditions" in sections:
+        raise sections["conditions"].invalid("conditions are not supported")
+    resources = _section(sections, "resources")
+    for name, node in resources.items():
+        _check_resource(name, node, resources, version)
+    return Template(file, version, _section(sections, "parameters"), resources)
+
+
+def nested_file(type_name: str, *, of: str) -> str:
+    """The name among the files of a nested template named in template `of`."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(of), type_name))
+
+
+def nested_files(text: str, *, file: str = "") -> Iterator[str]:
+    """The nested templates that a template or environment names, wherever it does.
+
+    Raises:
+        InvalidDescription: not YAML.
+    """
+    waiting = [parse(text, name=file)]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node.value, dict):
+            waiting += node.value.values()
+            named = node.value.get("type")
+            if named is not None and is_nested(named.value):
+                yield nested_file(str(named.value), of=file)
+        elif isinstance(node.value, list):
+            waiting += node.value
+
+
+def is_nested(type_name: object) -> bool:
+    """Whether a resource type names a nested template's file."""
+    return isinstance(type_name, str) and type_name.endswith(NESTED)
+
+
+def _section(sections: Mapping[str, Marked], name: str) -> Mapping[str, Marked]:
+    node = sections.get(name)
+    return {} if node is None or node.value is None else expect.mapping(node)
+
+
+def _check_resource(
+    name: str, node: Marked, resources: Mapping[str, Marked], version: Version
+) -> None:
+    extra = ("condition", "external_id") if version.has_conditions else ()
+    fields = expect.mapping(node, required=("type",), optional=(*_RESOURCE, *extra))
+    if not name or "/" in name:
+        raise node.invalid(f"not a resource name: {name!r}")
+    for key in extra:
+        if key in fields:
+            raise fields[key].invalid(f"{key} is not supported")
+    if "depends_on" in fields:
+        listed = fields["depends_on"]
+        for one in listed.value if isinstance(listed.value, list) else [listed]:
+            if expect.name(one) not in resources:
+                raise one.invalid(f"depends on unknown resource {one.value!r}")
