@@ -51,6 +51,13 @@ class Page:
     marker: str | None = None
 
 
+class Clock(Protocol):
+    """Where the time comes from: the machine's clock, or a simulation's that can be set."""
+
+    def now(self) -> Instant:
+        """The present instant."""
+
+
 class Store(Protocol):
     """The ledger. Reads see every commit that finished before the call began."""
 

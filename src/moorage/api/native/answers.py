@@ -100,6 +100,8 @@ class Assignment(Struct, frozen=True):
     kind: str
     domains: dict[str, str]
     claimed_by: str | None
+    host: str | UnsetType = UNSET
+    """The host's name; operators only."""
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET
     """Provider UUID -> amounts; operators only."""
 

@@ -58,7 +58,7 @@ class TopologyValue(Struct, frozen=True):
     revision: int
 
 
-class Topology(Struct, frozen=True):
+class OneTopology(Struct, frozen=True):
     """The topology."""
 
     topology: TopologyValue
@@ -75,7 +75,7 @@ class FlavorValue(Struct, frozen=True):
     extra_specs: dict[str, str]
 
 
-class Flavor(Struct, frozen=True):
+class OneFlavor(Struct, frozen=True):
     """One flavor."""
 
     flavor: FlavorValue
@@ -114,7 +114,7 @@ class FleetValue(Struct, frozen=True):
     hosts: list[Host]
 
 
-class Fleet(Struct, frozen=True):
+class OneFleet(Struct, frozen=True):
     """The fleet."""
 
     fleet: FleetValue
@@ -135,7 +135,7 @@ class ClockValue(Struct, frozen=True):
     now: str
 
 
-class Clock(Struct, frozen=True):
+class OneClock(Struct, frozen=True):
     """The simulation's clock."""
 
     clock: ClockValue

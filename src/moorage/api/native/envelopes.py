@@ -10,7 +10,7 @@ from moorage.api.native import answers
 from moorage.api.native.answers import Link
 
 
-class Ensemble(Struct, frozen=True):
+class OneEnsemble(Struct, frozen=True):
     """One ensemble. After a change: the decision made with it, or what it did to the members."""
 
     ensemble: answers.Ensemble
@@ -28,7 +28,7 @@ class Ensembles(Struct, frozen=True):
     ensembles_links: list[Link]
 
 
-class Member(Struct, frozen=True):
+class OneMember(Struct, frozen=True):
     """One member."""
 
     member: answers.Member
@@ -40,7 +40,7 @@ class Members(Struct, frozen=True):
     members: list[answers.Member]
 
 
-class Policy(Struct, frozen=True):
+class OnePolicy(Struct, frozen=True):
     """One policy, as written; after a change with its effect on the present members."""
 
     policy: dict[str, Any]
@@ -77,7 +77,7 @@ class OnePolicyType(Struct, frozen=True):
     policy_type: PolicyType
 
 
-class Decision(Struct, frozen=True):
+class OneDecision(Struct, frozen=True):
     """One decision."""
 
     decision: answers.Decision
@@ -96,11 +96,12 @@ class Confirmed(Struct, frozen=True):
     decision: answers.Decision
     claimed: int
     building: int
-    released: list[str]
+    released: int
+    released_members: list[str]
     members: int
 
 
-class Claim(Struct, frozen=True):
+class OneClaim(Struct, frozen=True):
     """One claim; `decision` where the member was decided anew."""
 
     claim: answers.Claim
@@ -113,7 +114,7 @@ class Claims(Struct, frozen=True):
     claims: list[answers.Claim]
 
 
-class Explanation(Struct, frozen=True):
+class OneExplanation(Struct, frozen=True):
     """One explanation."""
 
     explanation: answers.Explanation

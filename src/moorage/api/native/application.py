@@ -1,0 +1,184 @@
+"""The WSGI application: the route table on a framework, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import falcon
+import msgspec
+
+from moorage.api.native import errors, protocol
+from moorage.api.native.access import allow
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.refusal import refuse
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    ConsumerConflict,
+    InvalidDescription,
+    MoorageError,
+    NotFound,
+    ProviderConflict,
+)
+from moorage.usecases.ports import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moorage.api.native.route import Route
+    from moorage.usecases.parts import Parts
+
+_log = logging.getLogger(__name__)
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+NOBODY: Final = Caller(user_id="", project_id="")
+
+
+def application(parts: Parts, routes: Sequence[Route]) -> falcon.App[Any, Any]:
+    """Make the application. Every route of a path becomes one resource."""
+    app = falcon.App()
+    app.req_options.strip_url_path_trailing_slash = True
+    app.req_options.keep_blank_qs_values = True
+    by_path: dict[str, list[Route]] = {}
+    for route in routes:
+        by_path.setdefault(route.path, []).append(route)
+    for path, some in by_path.items():
+        app.add_route(path.rstrip("/") or "/", Resource(parts, some))
+    app.add_sink(_nothing_here)
+    app.add_error_handler(Exception, _failed)
+    app.add_middleware(Versioned())
+    return app
+
+
+class Resource:
+    """The verbs of one path."""
+
+    def __init__(self, parts: Parts, routes: Sequence[Route]) -> None:
+        allowed = tuple(sorted(route.method for route in routes))
+        by_method = {route.method: route for route in routes}
+        for method in falcon.HTTP_METHODS:
+            route = by_method.get(method)
+            responder = _refuse_verb(method, allowed) if route is None else _responder(parts, route)
+            setattr(self, f"on_{method.lower()}", responder)
+
+
+class Versioned:
+    """Negotiates the version before anything else, and says it in every answer."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Judge the asked-for version."""
+        resp.set_header("Vary", protocol.VERSION_HEADER)
+        req.context.version = protocol.negotiate(req.get_header(protocol.VERSION_HEADER))
+
+    def process_response(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        succeeded: bool,  # noqa: FBT001 - falcon's signature
+    ) -> None:
+        """Say which version answered."""
+        version = getattr(req.context, "version", protocol.MAX_VERSION)
+        resp.set_header(
+            protocol.VERSION_HEADER, f"{protocol.SERVICE} {protocol.version_text(version)}"
+        )
+
+
+def _responder(parts: Parts, route: Route) -> Callable[..., None]:
+    decoder = None if route.request is None else msgspec.json.Decoder(route.request)
+
+    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        caller = req.env.get("moorage.caller", NOBODY)
+        allow(route.access, caller)
+        header = req.get_header("If-Match")
+        call = Call(
+            parts=parts,
+            caller=caller,
+            base=req.root_path,
+            path=path,
+            query=_query(req, route),
+            body=None if decoder is None else _body(req, decoder),
+            matched=protocol.if_match(header),
+            match_given=header is not None,
+        )
+        req.context.call = call
+        try:
+            reply = route.handler(call)
+        except ConcurrentUpdate as error:
+            if header is None or isinstance(error, ProviderConflict | ConsumerConflict):
+                raise
+            raise protocol.PreconditionFailed(error.message) from error
+        _answer(resp, route, reply)
+
+    return respond
+
+
+def _answer(resp: falcon.Response, route: Route, reply: Reply) -> None:
+    status = route.status if reply.status is None else reply.status
+    if reply.body is None:
+        resp.status = falcon.HTTP_204
+        return
+    resp.status = falcon.code_to_http_status(status)
+    resp.content_type = falcon.MEDIA_JSON
+    resp.data = _ENCODER.encode(reply.body)
+    if reply.generation is not None:
+        resp.set_header("ETag", f'"{reply.generation}"')
+    if reply.location is not None:
+        resp.set_header("Location", reply.location)
+
+
+def _query(req: falcon.Request, route: Route) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in req.params.items():
+        if name not in route.parameters:
+            known = ", ".join(route.parameters) or "none"
+            raise InvalidDescription(f"unknown query parameter {name}; known: {known}", path=name)
+        if isinstance(value, list):
+            raise InvalidDescription(f"query parameter {name} is given twice", path=name)
+        found[name] = value
+    return found
+
+
+def _body(req: falcon.Request, decoder: msgspec.json.Decoder[Any]) -> object:
+    content_type = (req.content_type or falcon.MEDIA_JSON).partition(";")[0].strip().lower()
+    if content_type != falcon.MEDIA_JSON:
+        raise protocol.UnsupportedMediaType(f"send application/json, not {content_type}")
+    data = req.bounded_stream.read()
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at ")
+        raise InvalidDescription(message, path=path.strip("`").removeprefix("$.") or None) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidDescription(f"the body is not JSON: {error}") from None
+    except RecursionError:
+        raise InvalidDescription("the body is nested too deeply") from None
+
+
+def _refuse_verb(method: str, allowed: tuple[str, ...]) -> Callable[..., None]:
+    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        resp.set_header("Allow", ", ".join(allowed))
+        raise protocol.MethodNotAllowed(method, allowed)
+
+    return respond
+
+
+def _nothing_here(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    raise NotFound("resource", req.path)
+
+
+def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    if not isinstance(error, MoorageError):
+        # The kernel makes the 500 and logs the trace: nothing internal is told here.
+        raise error
+    told = refuse(
+        error, str(req.env.get("moorage.request_id", "")), getattr(req.context, "call", None)
+    )
+    resp.status = falcon.code_to_http_status(told.errors[0].status)
+    resp.content_type = falcon.MEDIA_JSON
+    resp.data = _ENCODER.encode(told)
+    if told.errors[0].status == errors.BUSY:
+        resp.set_header("Retry-After", str(getattr(error, "retry_after", 1)))
+    if told.errors[0].status == errors.NOT_ACCEPTABLE:
+        resp.set_header(
+            "OpenStack-API-Maximum-Version", protocol.version_text(protocol.MAX_VERSION)
+        )

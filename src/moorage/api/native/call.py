@@ -1,0 +1,104 @@
+"""One request as handlers see it, and their reply. No framework here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from moorage.api.native.answers import Link
+from moorage.api.native.protocol import PreconditionRequired
+from moorage.domain.errors import InvalidDescription
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from msgspec import Struct
+
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that passed routing, access rules, query and body checks."""
+
+    parts: Parts
+    caller: Caller
+    base: str
+    """Where the API is mounted: the start of every link."""
+    path: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    query: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    body: Any = None
+    """The route's request struct, decoded."""
+    matched: int | None = None
+    """The generation in `If-Match`."""
+    match_given: bool = False
+
+    def flag(self, name: str) -> bool:
+        """A boolean query parameter.
+
+        Raises:
+            InvalidDescription: neither true nor false.
+        """
+        text = self.query.get(name, "false").lower()
+        if text in {"true", "1", ""}:
+            return True
+        if text in {"false", "0"}:
+            return False
+        raise InvalidDescription(f"{name} is true or false, not {text!r}", path=name)
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing may be written."""
+        return self.flag("dry_run")
+
+    def expected(self, generation: int | None) -> int | None:
+        """The generation a change relies on, by `If-Match` or in the body; None: any (`*`).
+
+        Raises:
+            PreconditionRequired: neither is given.
+        """
+        if self.match_given:
+            return self.matched
+        if generation is None:
+            raise PreconditionRequired('say which generation changes: If-Match: "7"')
+        return generation
+
+    def page(self) -> Page:
+        """The asked-for page.
+
+        Raises:
+            InvalidDescription: `limit` is no positive number.
+        """
+        most = self.parts.limits.page
+        text = self.query.get("limit", str(most))
+        if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
+            raise InvalidDescription(f"limit is a positive number, not {text!r}", path="limit")
+        return Page(limit=min(int(text[:9]), most), marker=self.query.get("marker"))
+
+    def link(self, rel: str, *path: str) -> Link:
+        """A link to a resource of this API."""
+        return Link(rel, "/".join((self.base, *path)))
+
+    def next_links(self, kind: str, ids: list[str], page: Page) -> list[Link]:
+        """The link to the next page, if this one is full."""
+        if len(ids) < page.limit:
+            return []
+        kept = {k: v for k, v in self.query.items() if k not in {"limit", "marker"}}
+        kept |= {"limit": str(page.limit), "marker": ids[-1]}
+        text = "&".join(f"{name}={value}" for name, value in sorted(kept.items()))
+        return [Link("next", f"{self.base}/{kind}?{text}")]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a handler answers: a struct, or nothing with 204."""
+
+    body: Struct | None = None
+    status: int | None = None
+    """None: the route's own."""
+    generation: int | None = None
+    """Becomes the ETag."""
+    location: str | None = None

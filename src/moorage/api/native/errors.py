@@ -1,0 +1,106 @@
+"""The one table from error to status, code and title."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.api.native import protocol
+from moorage.api.native.answers import Difference, Error
+from moorage.domain import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How an error is told."""
+
+    status: int
+    code: str
+    title: str
+
+
+TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
+    {
+        errors.InvalidDescription: Rule(400, "invalid_description", "The description is invalid"),
+        errors.UnknownName: Rule(400, "unknown_name", "It names something that does not exist"),
+        errors.UnknownPolicy: Rule(400, "unknown_policy", "No such policy type"),
+        errors.Contradiction: Rule(400, "contradiction", "The policies contradict one another"),
+        errors.Forbidden: Rule(403, "forbidden", "Not allowed"),
+        errors.LimitExceeded: Rule(403, "quota_exceeded", "A limit was passed"),
+        errors.NotFound: Rule(404, "not_found", "Not found"),
+        protocol.MethodNotAllowed: Rule(405, "method_not_allowed", "No such verb here"),
+        protocol.UnsupportedVersion: Rule(406, "unsupported_version", "Version not served"),
+        errors.Conflict: Rule(409, "conflict", "The present state does not allow it"),
+        errors.ConcurrentUpdate: Rule(409, "concurrent_update", "It has changed meanwhile"),
+        errors.DuplicateName: Rule(409, "duplicate_name", "Already taken"),
+        errors.InUse: Rule(409, "in_use", "Still in use"),
+        errors.CapacityExceeded: Rule(409, "capacity_exceeded", "It does not fit"),
+        errors.ConstraintViolated: Rule(409, "constraint_violated", "A unit rule is broken"),
+        errors.Infeasible: Rule(409, "infeasible", "No placement meets the request"),
+        errors.DescriptionMismatch: Rule(
+            409, "description_mismatch", "The server differs from its description"
+        ),
+        errors.HoldExpired: Rule(409, "hold_expired", "The hold has lapsed"),
+        errors.WrongState: Rule(409, "wrong_state", "Not possible in this state"),
+        protocol.PreconditionFailed: Rule(412, "precondition_failed", "Stale If-Match"),
+        protocol.UnsupportedMediaType: Rule(415, "unsupported_media_type", "Not JSON"),
+        protocol.PreconditionRequired: Rule(428, "precondition_required", "If-Match is missing"),
+        errors.Busy: Rule(503, "busy", "Try again later"),
+    }
+)
+"""Looked up by the error's class, then its bases. Every code is prefixed `ensemble.`."""
+
+REMEDIES: Final = ("resubmit_as_described", "redecide_member", "supersede_decision")
+"""What helps after a mismatch: the described size, `on_mismatch`, or a changed ensemble."""
+
+
+def rule_for(error: errors.MoorageError) -> Rule:
+    """The rule of the nearest class in the table.
+
+    Raises:
+        LookupError: an error without a rule, which is a mistake of ours (500).
+    """
+    for kind in type(error).__mro__:
+        if kind in TABLE:
+            return TABLE[kind]
+    raise LookupError(f"no rule for {type(error).__name__}")
+
+
+def told(error: errors.MoorageError, request_id: str) -> Error:
+    """The error as it goes over the wire; an explanation is added by who can show it."""
+    rule = rule_for(error)
+    return Error(
+        status=rule.status,
+        code=f"ensemble.{rule.code}",
+        title=rule.title,
+        detail=error.message,
+        request_id=request_id,
+        **_details(error),
+    )
+
+
+def _details(error: errors.MoorageError) -> dict[str, Any]:
+    match error:
+        case errors.Contradiction():
+            return {"policies": list(error.policies)}
+        case errors.InvalidDescription():
+            return {"path": error.path, "line": error.line}
+        case errors.LimitExceeded():
+            return {"limit": error.limit, "used": error.used, "requested": error.requested}
+        case errors.DescriptionMismatch():
+            return {"diff": differences(error.diff), "remedies": list(REMEDIES)}
+        case _:
+            return {}
+
+
+def differences(diff: tuple[Mapping[str, Any], ...]) -> list[Difference]:
+    """The fields of a comparison, on the wire."""
+    return [Difference(**one) for one in diff]
+
+
+BUSY: Final = 503
+NOT_ACCEPTABLE: Final = 406

@@ -1,0 +1,136 @@
+"""The OpenAPI 3.1 document, made from the route table and the structs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from moorage.api.native import answers, protocol
+from moorage.api.native.access import Access
+from moorage.api.native.errors import TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.api.native.route import Route
+
+JSON: Final = "application/json"
+_HOLE: Final = re.compile(r"\{(\w+)\}")
+
+QUERY: Final[dict[str, dict[str, Any]]] = {
+    "limit": {"type": "integer", "minimum": 1},
+    "marker": {"type": "string", "description": "The id of the last item of the page before"},
+    "dry_run": {"type": "boolean", "description": "Judge and answer, but write nothing"},
+    "all_projects": {"type": "boolean", "description": "Operators only"},
+    "keep_resources": {"type": "boolean"},
+    "instance": {"type": "boolean", "description": "With the replayable problem; operators only"},
+    "compliance": {"type": "boolean", "description": "With what is violated at present"},
+}
+
+
+def document(routes: Sequence[Route]) -> dict[str, Any]:
+    """The whole document; paths are below the place where the API is mounted."""
+    bodies = [kind for route in routes for kind in (route.request, route.response) if kind]
+    kinds = list(dict.fromkeys([*bodies, answers.Errors]))
+    _, components = msgspec.json.schema_components(
+        kinds, ref_template="#/components/schemas/{name}"
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Moorage native API",
+            "version": protocol.version_text(protocol.MAX_VERSION),
+            "description": "Ensembles placed jointly, held, claimed and confirmed.",
+        },
+        "servers": [{"url": "/v1"}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
+            },
+            "responses": {"Error": error_response()},
+        },
+    }
+
+
+def operation(route: Route) -> dict[str, Any]:
+    """One verb of one path."""
+    found: dict[str, Any] = {
+        "operationId": operation_id(route),
+        "summary": route.summary,
+        "description": f"Access: {route.access.value}.",
+        "tags": [route.path.split("/")[1] or "versions"],
+        "parameters": parameters(route),
+        "security": [] if route.access is Access.ANYONE else [{"token": []}],
+        "responses": {
+            str(route.status): response(route),
+            "default": {"$ref": "#/components/responses/Error"},
+        },
+    }
+    if route.request is not None:
+        found["requestBody"] = {
+            "required": True,
+            "content": {JSON: {"schema": reference(route.request)}},
+        }
+    return found
+
+
+def operation_id(route: Route) -> str:
+    """`post_decisions_id_confirm`."""
+    words = re.sub(r"\W+", "_", route.path).strip("_")
+    return f"{route.method.lower()}_{words or 'version'}"
+
+
+def parameters(route: Route) -> list[dict[str, Any]]:
+    """Path, query and header parameters."""
+    found: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _HOLE.findall(route.path)
+    ]
+    for name in route.parameters:
+        found.append({"name": name, "in": "query", "schema": QUERY.get(name, {"type": "string"})})
+    if route.mutates and route.method != "POST":
+        found.append(
+            {
+                "name": "If-Match",
+                "in": "header",
+                "description": 'The generation that changes, as "7"; * for any',
+                "schema": {"type": "string"},
+            }
+        )
+    found.append(
+        {
+            "name": protocol.VERSION_HEADER,
+            "in": "header",
+            "schema": {"type": "string", "examples": ["ensemble 1.0", "ensemble latest"]},
+        }
+    )
+    return found
+
+
+def response(route: Route) -> dict[str, Any]:
+    """The answer when all went well."""
+    found: dict[str, Any] = {"description": "Done"}
+    if route.response is not None:
+        found["content"] = {JSON: {"schema": reference(route.response)}}
+    return found
+
+
+def error_response() -> dict[str, Any]:
+    """The form of every error, with the codes of the table."""
+    lines = [f"* {rule.status} `ensemble.{rule.code}`: {rule.title}" for rule in TABLE.values()]
+    return {
+        "description": "\n".join(["Refused or failed.", "", *lines]),
+        "content": {JSON: {"schema": reference(answers.Errors)}},
+    }
+
+
+def reference(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """A reference to a struct's schema."""
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}

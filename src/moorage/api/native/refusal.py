@@ -1,0 +1,30 @@
+"""Errors on their way out, with the explanation as the caller may see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from moorage.api.native.answers import Errors
+from moorage.api.native.errors import told
+from moorage.api.native.explaining import explanation_view
+from moorage.domain.errors import Infeasible, MoorageError
+from moorage.domain.explain import Explanation
+
+if TYPE_CHECKING:
+    from moorage.api.native.call import Call
+
+
+def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
+    """The error document."""
+    found = told(error, request_id)
+    if call is not None and isinstance(error, Infeasible):
+        explanation = error.explanation
+        assert isinstance(explanation, Explanation)
+        found = msgspec.structs.replace(
+            found,
+            explanation=explanation_view(call, explanation),
+            links=[call.link("explanation", "explanations", explanation.id)],
+        )
+    return Errors([found])

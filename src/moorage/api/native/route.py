@@ -1,0 +1,39 @@
+"""What one line of the route table says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from moorage.api.native.call import Call, Reply
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from moorage.api.native.access import Access
+
+Handler: TypeAlias = Callable[[Call], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A verb on a path: who may, what comes in and goes out, and who answers."""
+
+    method: str
+    path: str
+    access: Access
+    handler: Handler
+    summary: str
+    request: type[Struct] | None = None
+    response: type[Struct] | None = None
+    status: int = 200
+    query: tuple[str, ...] = ()
+    """Query parameters it understands; any other is refused."""
+    mutates: bool = False
+    """Adds `dry_run` and the precondition header."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Every query parameter."""
+        return (*self.query, "dry_run") if self.mutates else self.query

@@ -1,0 +1,123 @@
+"""How many more members of a role would fit, everything placed staying put."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import MemberName, edges
+from moorage.engine.build import state
+from moorage.engine.problem import Verdict
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Role
+    from moorage.domain.period import Duration
+    from moorage.engine.build import Built
+    from moorage.engine.terrain import Terrain
+    from moorage.usecases.joint import Found
+    from moorage.usecases.ports import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """`count` more fit; without `exact`, at least so many."""
+
+    count: int
+    exact: bool
+
+
+def additional(
+    solver: Solver, found: Found, role: Role, *, most: int, time_limit: Duration
+) -> Room:
+    """The largest n such that n more members of the role can be placed beside the answer.
+
+    With everything placed staying put and all required policies met, one member fewer is
+    never harder: an upper bound per domain stays met, a lower bound is met already, and a
+    skew allows taking a member from its fullest domain. So doubling and halving finds the
+    largest n. Two skews over different levels could break the argument; then, or when time
+    ran out, or at `most`, the answer is "at least".
+    """
+    search = _Search(solver, found, role, time_limit)
+    low, high = 0, min(search.ceiling, most) + 1
+    step = 1
+    while low + step < high:
+        if not search.fits(low + step):
+            high = low + step
+            break
+        low, step = low + step, step * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if search.fits(middle):
+            low = middle
+        else:
+            high = middle
+    capped = low == most and most < search.ceiling
+    return Room(low, exact=not (capped or search.unsure or _two_skews(found, role)))
+
+
+class _Search:
+    """Judges counts; `ceiling` is what capacity and filters alone would allow."""
+
+    def __init__(self, solver: Solver, found: Found, role: Role, time_limit: Duration) -> None:
+        self._solver = solver
+        self._found = found
+        self._role = role
+        self._time_limit = time_limit
+        self._terrain = _terrain_after(found)
+        self.unsure = False
+        self.ceiling = self._ceiling()
+
+    def fits(self, count: int) -> bool:
+        """Whether so many more can be placed; not knowing counts as no."""
+        problem = self._grown(count).problem
+        outcome = self._solver.solve(problem, time_limit=self._time_limit, seed=0)
+        self.unsure |= outcome.verdict is Verdict.UNKNOWN
+        return outcome.verdict is Verdict.FEASIBLE
+
+    def _grown(self, count: int) -> Built:
+        request = self._found.built.request
+        present = [m.index for m in request.members if m.role == self._role.name]
+        first = max(present, default=-1) + 1
+        more = tuple(MemberName(self._role.name, first + i) for i in range(count))
+        grown = replace(
+            request,
+            members=(*request.members, *more),
+            policies=tuple(one for one in request.policies if one.required),
+            fixed=MappingProxyType(dict(self._found.hosts)),
+        )
+        return state(grown, self._terrain, kept=self._found.built.kept)
+
+    def _ceiling(self) -> int:
+        problem = self._grown(1).problem
+        row = problem.roles.index(self._role.name)
+        demand = problem.demand[row]
+        free = problem.free[problem.allowed[row]][:, demand > 0]
+        return int((free // demand[demand > 0]).min(axis=1).sum()) if free.size else 0
+
+
+def _terrain_after(found: Found) -> Terrain:
+    request, terrain = found.built.request, found.built.terrain
+    return terrain.taking(
+        [
+            (terrain.row_of[found.hosts[member]], request.role_of(member).resources)
+            for member in request.members
+            if member not in request.fixed
+        ]
+    )
+
+
+def _two_skews(found: Found, role: Role) -> bool:
+    request = found.built.request
+    skews = [
+        one
+        for one in request.policies
+        if one.required
+        and "max_skew" in one.parameters
+        and any(
+            member.role == role.name
+            for edge in edges(one, request.roles, request.members)
+            for member in edge
+        )
+    ]
+    return len(skews) > 1

@@ -1,0 +1,213 @@
+"""The second step: take one member's place for a server that will now be built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import Changeset, PutBookings, PutClaim, PutDecision
+from moorage.domain.decisions import Claim, ClaimState, DecisionState
+from moorage.domain.errors import Busy, ConcurrentUpdate, DuplicateName, NotFound, WrongState
+from moorage.usecases.access import own_decision, sees
+from moorage.usecases.compare import Comparison, compare, demand_agreement, read
+from moorage.usecases.digest import same_request
+from moorage.usecases.hold import check_held
+from moorage.usecases.labels import domains_of
+from moorage.usecases.limits import claim_within
+from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import member_consumer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.compare import Requested
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.settle import Naming
+
+ZONES = frozenset({"zone", "az", "availability_zone"})
+"""Levels whose domains' names are public, as availability zones are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """The second description of a member: the server request as it will be made."""
+
+    member: MemberName
+    server: Mapping[str, object]
+    lifetime: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim and how its description compared with the first."""
+
+    claim: Claim
+    ensemble: Ensemble
+    comparison: Comparison
+    dry_run: bool = False
+
+
+def claim(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: Second,
+    naming: Naming,
+    *,
+    dry_run: bool = False,
+) -> Claimed:
+    """Claim a held place.
+
+    The place stays booked for the claim's own lifetime, whatever becomes of the decision. A
+    narrower request books what it asks for, and frees the rest.
+
+    Raises:
+        NotFound: no such decision, or member in it, for this caller.
+        InvalidDescription: the server request cannot be understood.
+        DescriptionMismatch: it asks for more than was decided, or for another thing.
+        HoldExpired: the hold lapsed.
+        WrongState: the member's place is claimed already, or the decision is over.
+        DuplicateName: the id was used by another request.
+    """
+    # Claims of one decision are written one after the other; the slower ones look again.
+    for _ in range(parts.limits.attempts):
+        try:
+            return _claim(parts, caller, decision_id, second, naming, dry_run=dry_run)
+        except ConcurrentUpdate:
+            continue
+    raise Busy("too many claims of this decision at once")
+
+
+def _claim(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: Second,
+    naming: Naming,
+    *,
+    dry_run: bool,
+) -> Claimed:
+    decision = own_decision(parts.store, caller, decision_id)
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    requested = read(parts.store, second.server)
+    if (made := _made_before(parts, caller, ensemble, requested, naming)) is not None:
+        return made
+    now = parts.store.now()
+    check_held(decision, now)
+    place = _free_place(parts, ensemble, decision, second.member)
+    comparison = compared(parts.store.snapshot(), ensemble, second.member, requested, place)
+    demand_agreement(second.member, comparison)
+    lapses_at = now + claim_within(parts.limits, second.lifetime)
+    made_claim = new_claim(decision, second, naming, now, lapses_at)
+    if dry_run:
+        return Claimed(made_claim, ensemble, comparison, dry_run=True)
+    taken = replace(place, allocations=MappingProxyType({place.host: requested.resources}))
+    changes = taking(ensemble, decision, taken, made_claim)
+    parts.store.commit(Changeset(changes))
+    return Claimed(parts.store.claim(made_claim.id), ensemble, comparison)
+
+
+def taking(ensemble: Ensemble, decision: Decision, taken: Place, made: Claim) -> tuple[Change, ...]:
+    """A claim, the place it takes in the decision, and the bookings that keep it."""
+    member = ensemble.member(made.member)
+    places = MappingProxyType({**decision.places, made.member: taken})
+    return (
+        PutDecision(
+            replace(decision, places=places, updated_at=made.created_at), decision.generation
+        ),
+        PutClaim(made, None),
+        PutBookings(
+            member_consumer(ensemble, member),
+            claimed_bookings(member, taken, decision, made.lapses_at),
+        ),
+    )
+
+
+def new_claim(
+    decision: Decision, second: Second, naming: Naming, now: Instant, lapses_at: Instant
+) -> Claim:
+    """A claim that is building."""
+    return Claim(
+        id=naming.id,
+        decision_id=decision.id,
+        ensemble_id=decision.ensemble_id,
+        project_id=decision.project_id,
+        member=second.member,
+        state=ClaimState.BUILDING,
+        lapses_at=lapses_at,
+        description=second.server,
+        digest=naming.digest,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def claimed_bookings(
+    member: Member, place: Place, decision: Decision, lapses_at: Instant
+) -> tuple[Booking, ...]:
+    """The bookings that keep a claimed place."""
+    return tuple(
+        Booking(
+            consumer=member.uuid,
+            provider=provider,
+            amounts=amounts,
+            period=decision.period,
+            state=BookingState.CLAIMED,
+            lapses_at=lapses_at,
+            decision=decision.id,
+        )
+        for provider, amounts in place.allocations.items()
+    )
+
+
+def compared(
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    member: MemberName,
+    requested: Requested,
+    place: Place,
+) -> Comparison:
+    """The second description against the member's role, at its place."""
+    name = snapshot.names[snapshot.row_of[place.host]]
+    zones = frozenset(
+        domain
+        for level, domain in domains_of(snapshot.topology, name).items()
+        if level.name in ZONES
+    )
+    return compare(ensemble.role(member.role), requested, zones)
+
+
+def _free_place(parts: Parts, ensemble: Ensemble, decision: Decision, name: MemberName) -> Place:
+    place = decision.places.get(name)
+    if place is None:
+        raise NotFound("member", str(name))
+    if decision.state is not DecisionState.HELD:
+        raise WrongState(f"cannot claim from a decision that is {decision.state}")
+    status = standing(parts.store.snapshot(), ensemble).of(name)
+    if status is not MemberStatus.HELD:
+        raise WrongState(f"the place of {name} is not free to claim: it is {status}")
+    return place
+
+
+def _made_before(
+    parts: Parts, caller: Caller, ensemble: Ensemble, requested: Requested, naming: Naming
+) -> Claimed | None:
+    try:
+        known = parts.store.claim(naming.id)
+    except NotFound:
+        return None
+    if not sees(caller, known.project_id):
+        raise DuplicateName("claim", naming.id)
+    same_request("claim", naming.id, stored=known.digest, given=naming.digest)
+    role = ensemble.role(known.member.role)
+    zones = frozenset() if requested.zone is None else frozenset({requested.zone})
+    return Claimed(known, ensemble, compare(role, requested, zones))

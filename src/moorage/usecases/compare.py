@@ -1,0 +1,194 @@
+"""The second description against the first.
+
+When a member's server is really asked for, its request must be the one that was decided, or
+ask for less. Fields that cannot matter for placement are passed over by name; a field that
+is on no list is refused, since it might.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import DescriptionMismatch, InvalidDescription
+from moorage.domain.resources import amounts
+from moorage.usecases.roles import find_flavor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.resources import Amounts
+    from moorage.usecases.ports import Store
+
+IGNORED: Final = frozenset(
+    {
+        *("name", "description", "hostname", "metadata", "tags", "key_name", "user_data"),
+        *("image", "imageRef", "networks", "security_groups", "config_drive", "personality"),
+        *("adminPass", "accessIPv4", "accessIPv6", "OS-DCF:diskConfig"),
+    }
+)
+"""Fields of a server request that do not matter for placement here."""
+
+SIZE: Final = frozenset({"flavor", "flavorRef", "resources"})
+MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone"}
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What the second description asks of a host."""
+
+    resources: Amounts
+    required: frozenset[frozenset[str]]
+    forbidden: frozenset[str]
+    prefix: str
+    """How its amounts are named in a difference: `flavor` or `resources`."""
+    zone: str | None = None
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`matches`, `narrower` or `differs`, and the fields that say so."""
+
+    verdict: str
+    diff: tuple[Mapping[str, object], ...]
+
+
+def read(store: Store, server: Mapping[str, object]) -> Requested:
+    """Understand a server request, in Nova's words or with explicit resources.
+
+    Raises:
+        InvalidDescription: a field that might matter and is not understood, or no size.
+    """
+    for name in server:
+        if name not in IGNORED | MATTERS:
+            raise InvalidDescription(
+                f"server field {name} is not understood, and might matter for placement",
+                path=f"server.{name}",
+            )
+    sizes = sorted(SIZE & set(server))
+    if len(sizes) != 1:
+        raise InvalidDescription(
+            "a server needs exactly one of flavorRef, flavor and resources", path="server.flavorRef"
+        )
+    required, forbidden = _traits(server, "required"), _traits(server, "forbidden")
+    size = server[sizes[0]]
+    if sizes[0] == "resources":
+        resources = _resources(size)
+    else:
+        if not isinstance(size, str):
+            raise InvalidDescription("a flavor is named by a string", path=f"server.{sizes[0]}")
+        flavor = find_flavor(store, size, f"server.{sizes[0]}")
+        resources, forbidden = flavor.resources, forbidden | flavor.forbidden
+        required |= frozenset().union(*(group for group in flavor.required if len(group) == 1))
+        any_of = frozenset(group for group in flavor.required if len(group) > 1)
+        return _requested(server, resources, (required, forbidden), any_of, "flavor")
+    return _requested(server, resources, (required, forbidden), frozenset(), "resources")
+
+
+def compare(role: Role, requested: Requested, zones: frozenset[str]) -> Comparison:
+    """Compare a server request with the member's role; `zones` are the names its host is in."""
+    diff = [
+        *_amounts(role.resources, requested),
+        *_required(role, requested),
+        *_forbidden(role, requested),
+        *_zone(requested, zones),
+    ]
+    effects = {one["effect"] for one in diff}
+    verdict = "differs" if effects - {"narrower"} else "narrower" if effects else "matches"
+    ignored = [MappingProxyType({"path": n, "effect": "ignored"}) for n in requested.ignored]
+    return Comparison(verdict, (*diff, *ignored))
+
+
+def demand_agreement(member: MemberName, comparison: Comparison) -> None:
+    """Let matching and narrower requests pass.
+
+    Raises:
+        DescriptionMismatch: the request asks for more than was decided, or for another thing.
+    """
+    if comparison.verdict == "differs":
+        raise DescriptionMismatch(str(member), comparison.diff)
+
+
+def _requested(
+    server: Mapping[str, object],
+    resources: Amounts,
+    traits: tuple[frozenset[str], frozenset[str]],
+    any_of: frozenset[frozenset[str]],
+    prefix: str,
+) -> Requested:
+    zone = server.get("availability_zone")
+    if zone is not None and not isinstance(zone, str):
+        raise InvalidDescription(
+            "an availability zone is a string", path="server.availability_zone"
+        )
+    return Requested(
+        resources=resources,
+        required=any_of | {frozenset({trait}) for trait in traits[0]},
+        forbidden=traits[1],
+        prefix=prefix,
+        zone=zone,
+        ignored=tuple(sorted(IGNORED & set(server))),
+    )
+
+
+def _resources(size: object) -> Amounts:
+    path = "server.resources"
+    if not isinstance(size, Mapping) or not size:
+        raise InvalidDescription("resources map classes to amounts", path=path)
+    for name, amount in size.items():
+        if not isinstance(name, str) or not isinstance(amount, int):
+            raise InvalidDescription("resources map classes to whole numbers", path=path)
+    return amounts(size, path=path)
+
+
+def _traits(server: Mapping[str, object], field: str) -> frozenset[str]:
+    names = server.get(field, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidDescription(f"{field} is a list of traits", path=f"server.{field}")
+    return frozenset(names)
+
+
+def _amounts(described: Amounts, requested: Requested) -> Iterator[Mapping[str, object]]:
+    for name in sorted({*described, *requested.resources}):
+        before, after = described.get(name, 0), requested.resources.get(name, 0)
+        if before != after:
+            yield _difference(
+                f"{requested.prefix}.{name}",
+                "exceeds" if after > before else "narrower",
+                before,
+                after,
+            )
+
+
+def _required(role: Role, requested: Requested) -> Iterator[Mapping[str, object]]:
+    described = frozenset(role.required)
+    for group in sorted(map(sorted, requested.required - described)):
+        # Asking for any of a larger set than was decided asks for less.
+        wider = any(known <= set(group) for known in described)
+        yield _difference("required", "narrower" if wider else "exceeds", None, list(group))
+    for group in sorted(map(sorted, described - requested.required)):
+        yield _difference("required", "narrower", list(group), None)
+
+
+def _forbidden(role: Role, requested: Requested) -> Iterator[Mapping[str, object]]:
+    for trait in sorted(requested.forbidden - role.forbidden):
+        yield _difference("forbidden", "exceeds", None, trait)
+    for trait in sorted(role.forbidden - requested.forbidden):
+        yield _difference("forbidden", "narrower", trait, None)
+
+
+def _zone(requested: Requested, zones: frozenset[str]) -> Iterator[Mapping[str, object]]:
+    if requested.zone is not None and requested.zone not in zones:
+        yield _difference("availability_zone", "elsewhere", None, requested.zone)
+
+
+def _difference(
+    path: str, effect: str, described: object, requested: object
+) -> Mapping[str, object]:
+    return MappingProxyType(
+        {"path": path, "effect": effect, "described": described, "requested": requested}
+    )

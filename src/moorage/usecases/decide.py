@@ -1,0 +1,71 @@
+"""Decide an ensemble: place all members that have no server, jointly, and hold the places."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import DuplicateName, InvalidDescription, NotFound
+from moorage.usecases.access import own_ensemble, sees
+from moorage.usecases.digest import same_request
+from moorage.usecases.settle import Proposal, Settled, settle, unplaced_or_held
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Ensemble
+    from moorage.usecases.joint import Ask
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.settle import Naming
+
+
+def decide(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    ask: Ask,
+    naming: Naming,
+    *,
+    dry_run: bool = False,
+) -> Settled:
+    """Decide; members with a server, or a claim that is building, stay where they are.
+
+    Places held by an earlier decision are given up for the new one in the same transaction.
+    The same request under the same id gets the decision made before.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        Infeasible, LimitExceeded, Busy, ConcurrentUpdate: see `settle`.
+        DuplicateName: the id was used by another request.
+    """
+    if (made := _made_before(parts, caller, naming)) is not None:
+        return made
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    check_roles(ensemble, ask)
+    proposal = Proposal(ensemble, ensemble.generation, unplaced_or_held(ensemble))
+    try:
+        return settle(parts, caller, proposal, ask, naming, dry_run=dry_run)
+    except DuplicateName:
+        if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
+            return made
+        raise
+
+
+def check_roles(ensemble: Ensemble, ask: Ask) -> None:
+    """Let `max_additional` pass when it names roles with members.
+
+    Raises:
+        InvalidDescription: it does not.
+    """
+    for name in ask.additional:
+        if not any(member.name.role == name for member in ensemble.members):
+            raise InvalidDescription(f"no role {name} with members", path="max_additional")
+
+
+def _made_before(parts: Parts, caller: Caller, naming: Naming) -> Settled | None:
+    try:
+        known = parts.store.decision(naming.id)
+    except NotFound:
+        return None
+    if not sees(caller, known.project_id):
+        raise DuplicateName("decision", naming.id)
+    same_request("decision", naming.id, stored=known.digest, given=naming.digest)
+    return Settled(known, parts.store.ensemble(known.ensemble_id), parts.store.snapshot())

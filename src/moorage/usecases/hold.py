@@ -1,0 +1,139 @@
+"""Renew or release a decision's hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Change, Changeset, DropBookings, PutBookings, PutDecision
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.errors import ConcurrentUpdate, HoldExpired, LimitExceeded
+from moorage.domain.period import SECOND
+from moorage.usecases.access import own_decision
+from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import hold_booking, member_consumer
+
+if TYPE_CHECKING:
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.period import Instant
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+
+def renew(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    until: Instant,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Decision:
+    """Hold until another instant.
+
+    Raises:
+        NotFound: no such decision for this caller.
+        HoldExpired: it lapsed already.
+        WrongState: it is no longer held.
+        LimitExceeded: too long from now, or too often.
+        ConcurrentUpdate: the decision has another generation.
+    """
+    decision = own_decision(parts.store, caller, decision_id)
+    check_generation(decision, generation)
+    now = parts.store.now()
+    check_held(decision, now)
+    limits = parts.limits
+    if not now < until <= now + limits.longest_hold:
+        raise LimitExceeded(
+            "hold in seconds",
+            limit=limits.longest_hold // SECOND,
+            requested=(until - now) // SECOND,
+        )
+    if decision.renewals >= limits.renewals:
+        raise LimitExceeded("renewals", limit=limits.renewals, used=decision.renewals, requested=1)
+    renewed = replace(
+        decision,
+        state=decision_after(decision.state, DecisionStep.RENEW),
+        expires_at=until,
+        renewals=decision.renewals + 1,
+        updated_at=now,
+    )
+    if dry_run:
+        return renewed
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    changes: list[Change] = [PutDecision(renewed, decision.generation)]
+    for member in held_of(parts, ensemble, decision):
+        bookings = hold_booking(member, decision.places[member.name], renewed)
+        changes.append(PutBookings(member_consumer(ensemble, member), bookings))
+    parts.store.commit(Changeset(tuple(changes)))
+    return parts.store.decision(decision.id)
+
+
+def release(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Decision:
+    """Give back every place that is not claimed; claims that are building go on.
+
+    Raises:
+        NotFound: no such decision for this caller.
+        WrongState: there is nothing to release any more.
+        ConcurrentUpdate: the decision has another generation.
+    """
+    decision = own_decision(parts.store, caller, decision_id)
+    check_generation(decision, generation)
+    state = decision_after(decision.state, DecisionStep.RELEASE)
+    released = replace(decision, state=state, updated_at=parts.store.now())
+    if dry_run:
+        return released
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    held = held_of(parts, ensemble, decision)
+    parts.store.commit(
+        Changeset(
+            (
+                PutDecision(released, decision.generation),
+                DropBookings(frozenset(member.uuid for member in held)),
+            )
+        )
+    )
+    return parts.store.decision(decision.id)
+
+
+def held_of(parts: Parts, ensemble: Ensemble, decision: Decision) -> tuple[Member, ...]:
+    """Members whose place the decision holds, unclaimed."""
+    stand = standing(parts.store.snapshot(), ensemble)
+    return tuple(
+        member
+        for member in ensemble.members
+        if stand.of(member.name) is MemberStatus.HELD
+        and any(booking.decision == decision.id for booking in stand.bookings[member.name])
+    )
+
+
+def check_held(decision: Decision, now: Instant) -> None:
+    """Let a decision pass whose hold is running; other states are judged by their table.
+
+    Raises:
+        HoldExpired: it has lapsed.
+    """
+    lapsed = decision.state is DecisionState.HELD and decision.expires_at <= now
+    if lapsed or decision.state is DecisionState.EXPIRED:
+        raise HoldExpired("the hold has lapsed; decide again")
+
+
+def check_generation(decision: Decision, generation: int | None) -> None:
+    """Let a change pass that names the decision's generation, or none.
+
+    Raises:
+        ConcurrentUpdate: it names another.
+    """
+    if generation is not None and generation != decision.generation:
+        raise ConcurrentUpdate(
+            f"decision {decision.id} has generation {decision.generation}, not {generation}",
+            subject=decision.id,
+        )

@@ -1,0 +1,122 @@
+"""Finding places: state the problem, solve it, judge the answer. Nothing is written here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import Busy
+from moorage.domain.placement import Place
+from moorage.domain.requests import EnsembleRequest, Objective
+from moorage.engine.problem import Verdict
+from moorage.engine.verify import WrongAnswer, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.decisions import PolicyStatus
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Duration, Period
+    from moorage.engine.build import Built
+    from moorage.engine.problem import Outcome
+    from moorage.usecases.ports import Solver
+    from moorage.usecases.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How a decision is asked for; None takes the configured default."""
+
+    hold: Duration | None = None
+    time_limit: Duration | None = None
+    objective: Objective = Objective.SPREAD
+    seed: int = 0
+    additional: tuple[str, ...] = ()
+    """Roles whose `max_additional` is wanted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A verified answer: every member's host, and how it stands to every policy."""
+
+    built: Built
+    outcome: Outcome
+    hosts: Mapping[MemberName, str]
+    """Root provider UUIDs."""
+    policies: tuple[PolicyStatus, ...]
+
+    def place(self, member: MemberName) -> Place:
+        """The place of a member: all its resources from its host's root provider."""
+        host = self.hosts[member]
+        role = self.built.request.role_of(member)
+        return Place(host, MappingProxyType({host: role.resources}))
+
+
+def request_for(
+    ensemble: Ensemble,
+    stand: Standing,
+    anew: frozenset[MemberName],
+    period: Period,
+    objective: Objective,
+) -> EnsembleRequest:
+    """The joint request: members of `anew` are placed, all others that stand stay put.
+
+    A member that neither stands nor is in `anew` is left out: it has no place and gets none.
+    """
+    fixed = {name: place.host for name, place in stand.places.items() if name not in anew}
+    return EnsembleRequest(
+        project_id=ensemble.project_id,
+        roles=ensemble.roles,
+        members=tuple(m.name for m in ensemble.members if m.name in fixed or m.name in anew),
+        policies=ensemble.policies,
+        period=period,
+        objective=objective,
+        fixed=MappingProxyType(fixed),
+        own_consumers=stand.consumers,
+        released=frozenset(
+            booking.consumer for name in anew for booking in stand.bookings.get(name, ())
+        ),
+    )
+
+
+def find(solver: Solver, built: Built, *, time_limit: Duration, seed: int) -> Found | None:
+    """Solve and judge; None when it is proved that there is no placement.
+
+    Raises:
+        Busy: time ran out before an answer or a proof.
+        WrongAnswer: the solver's answer breaks the request, which is a defect.
+    """
+    outcome = solver.solve(built.problem, time_limit=time_limit, seed=seed)
+    if outcome.verdict is Verdict.UNKNOWN:
+        raise Busy("time ran out before an answer, or a proof that there is none", retry_after=5)
+    if outcome.verdict is Verdict.INFEASIBLE:
+        return None
+    assert outcome.hosts is not None
+    return _judged(built, outcome, outcome.hosts.tolist())
+
+
+def still_holds(found: Found, built: Built) -> Found | None:
+    """The same answer on a problem made from a newer snapshot; None when it is broken there.
+
+    The cost of the answer is the one it was found with.
+    """
+    if built.problem.members != found.built.problem.members:
+        return None
+    row_of = {uuid: row for row, uuid in enumerate(built.problem.hosts)}
+    rows = [row_of.get(found.hosts[member], -1) for member in built.problem.members]
+    try:
+        return _judged(built, found.outcome, rows)
+    except WrongAnswer:
+        return None
+
+
+def _judged(built: Built, outcome: Outcome, rows: list[int]) -> Found:
+    statuses = verify(built.problem, built.ground, built.rules, rows)
+    hosts = (built.problem.hosts[row] for row in rows)
+    return Found(
+        built=built,
+        outcome=outcome,
+        hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
+        policies=statuses,
+    )

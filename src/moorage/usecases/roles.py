@@ -1,0 +1,92 @@
+"""From described roles to roles: flavors become what they mean now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import Role
+from moorage.domain.errors import NotFound, UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.describe import RoleDescription
+    from moorage.domain.flavors import Flavor
+    from moorage.usecases.ports import Store
+
+
+def resolve(store: Store, described: Sequence[RoleDescription]) -> tuple[Role, ...]:
+    """Turn descriptions into roles.
+
+    Raises:
+        UnknownName: a flavor, resource class or trait that is not known here.
+    """
+    known = Names(store)
+    return tuple(
+        resolve_role(store, one, known, f"members[{i}]") for i, one in enumerate(described)
+    )
+
+
+class Names:
+    """The ledger's resource classes and traits, read once when first needed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._classes: frozenset[str] | None = None
+        self._traits: frozenset[str] | None = None
+
+    def check_classes(self, names: frozenset[str], path: str) -> None:
+        """Raise UnknownName for the first name that is no resource class."""
+        if self._classes is None:
+            self._classes = frozenset(one.name for one in self._store.resource_classes())
+        for name in sorted(names - self._classes):
+            raise UnknownName("resource class", name, path=path)
+
+    def check_traits(self, names: frozenset[str], path: str) -> None:
+        """Raise UnknownName for the first name that is no trait."""
+        if names and self._traits is None:
+            self._traits = frozenset(one.name for one in self._store.traits())
+        for name in sorted(names - (self._traits or frozenset())):
+            raise UnknownName("trait", name, path=path)
+
+
+def resolve_role(store: Store, described: RoleDescription, known: Names, path: str) -> Role:
+    """Turn one description into a role; a flavor's traits are added to the role's own.
+
+    Raises:
+        UnknownName: a flavor, resource class or trait that is not known here.
+    """
+    required, forbidden = described.required, described.forbidden
+    if described.flavor is None:
+        assert described.resources is not None
+        resources, name = described.resources, None
+        known.check_classes(frozenset(resources), f"{path}.resources")
+    else:
+        flavor = find_flavor(store, described.flavor, f"{path}.flavor")
+        resources, name = flavor.resources, flavor.name
+        required = tuple(dict.fromkeys((*flavor.required, *required)))
+        forbidden = flavor.forbidden | forbidden
+    known.check_traits(frozenset().union(*described.required), f"{path}.required")
+    known.check_traits(described.forbidden, f"{path}.forbidden")
+    return Role(
+        name=described.name,
+        resources=resources,
+        kind=described.kind,
+        flavor=name,
+        required=required,
+        forbidden=forbidden,
+        member_of=described.member_of,
+        tags=described.tags,
+    )
+
+
+def find_flavor(store: Store, name: str, path: str) -> Flavor:
+    """A flavor by name or id, named in a description.
+
+    Raises:
+        UnknownName: there is none.
+    """
+    try:
+        return store.flavor(name)
+    except NotFound as error:
+        raise UnknownName("flavor", name, path=path) from error

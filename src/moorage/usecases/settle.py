@@ -1,0 +1,224 @@
+"""Read, decide, commit: the loop behind every joint decision.
+
+An answer that a concurrent commit overtook is judged again on the newer snapshot, and solved
+again only if it broke. Nothing is locked while thinking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset
+from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
+from moorage.domain.errors import Busy, CapacityExceeded, LimitExceeded, ProviderConflict
+from moorage.domain.period import FOREVER, Period
+from moorage.engine.build import build
+from moorage.usecases.additional import additional
+from moorage.usecases.explain import refusal
+from moorage.usecases.holding import held_members
+from moorage.usecases.joint import find, request_for, still_holds
+from moorage.usecases.kept import kept_hosts
+from moorage.usecases.limits import hold_within, time_limit_within
+from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import changes_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moorage.domain.changes import Change
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.engine.build import Built
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.joint import Ask, Found
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An ensemble as it shall be stored, and which of its members are placed anew."""
+
+    ensemble: Ensemble
+    generation: int | None
+    """The stored generation it replaces; None for a new ensemble."""
+    anew: Callable[[Standing], frozenset[MemberName]]
+    barred: frozenset[str] = frozenset()
+    """Hosts (UUIDs) that may not be used."""
+    also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
+    """Further changes for the same transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What the decision is called, and the fingerprint of the request that asked for it."""
+
+    id: str
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision, with the ensemble it is about; with `dry_run` nothing was written."""
+
+    decision: Decision
+    ensemble: Ensemble
+    snapshot: Snapshot
+    dry_run: bool = False
+
+
+def unplaced_or_held(ensemble: Ensemble) -> Callable[[Standing], frozenset[MemberName]]:
+    """Place every member anew that no server has or is being built for."""
+    keeps = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+    return lambda stand: frozenset(
+        m.name for m in ensemble.members if stand.of(m.name) not in keeps
+    )
+
+
+def unplaced(ensemble: Ensemble) -> Callable[[Standing], frozenset[MemberName]]:
+    """Place only members that stand nowhere."""
+    return lambda stand: frozenset(m.name for m in ensemble.members if m.name not in stand.places)
+
+
+def settle(
+    parts: Parts, caller: Caller, proposal: Proposal, ask: Ask, naming: Naming, *, dry_run: bool
+) -> Settled:
+    """Decide and hold, all or nothing.
+
+    Raises:
+        Infeasible: no placement meets the request; the explanation is stored.
+        LimitExceeded: the hold, or the project's held places.
+        Busy: time ran out, or the ledger moved too often.
+        ConcurrentUpdate: the ensemble or its decision changed meanwhile.
+    """
+    hold = hold_within(parts.limits, ask.hold)
+    time_limit = time_limit_within(parts.limits, ask.time_limit)
+    found: Found | None = None
+    for _ in range(parts.limits.attempts):
+        snapshot = parts.store.snapshot()
+        stand = standing(snapshot, proposal.ensemble)
+        built = _state(parts, proposal, ask, snapshot, stand)
+        found = None if found is None else still_holds(found, built)
+        if found is None:
+            found = find(parts.solver, built, time_limit=time_limit, seed=ask.seed)
+        if found is None:
+            raise refusal(parts, caller, built, naming.id, seed=ask.seed)
+        answer = _Answer(snapshot, stand, found)
+        decision = replace(
+            _decision(parts, proposal, ask, answer, naming),
+            hold=hold,
+            expires_at=snapshot.taken_at + hold,
+        )
+        if dry_run:
+            return Settled(decision, proposal.ensemble, snapshot, dry_run=True)
+        changes = changes_for(parts.store, proposal, decision, found, stand)
+        try:
+            parts.store.commit(Changeset(changes, relies_on=_relied(snapshot, found)))
+        except (ProviderConflict, CapacityExceeded):
+            continue
+        return Settled(
+            parts.store.decision(decision.id),
+            parts.store.ensemble(proposal.ensemble.id),
+            parts.store.snapshot(),
+        )
+    raise Busy("the ledger moved too often while deciding")
+
+
+def _state(
+    parts: Parts, proposal: Proposal, ask: Ask, snapshot: Snapshot, stand: Standing
+) -> Built:
+    anew = proposal.anew(stand)
+    period = Period(snapshot.taken_at, FOREVER)
+    request = request_for(proposal.ensemble, stand, anew, period, ask.objective)
+    kept = kept_hosts(parts.store, snapshot, proposal.ensemble)
+    return build(request, snapshot, kept=kept | proposal.barred)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one round of the loop saw and found."""
+
+    snapshot: Snapshot
+    stand: Standing
+    found: Found
+
+
+def _decision(
+    parts: Parts, proposal: Proposal, ask: Ask, answer: _Answer, naming: Naming
+) -> Decision:
+    snapshot, stand, found = answer.snapshot, answer.stand, answer.found
+    request, outcome = found.built.request, found.outcome
+    ensemble = proposal.ensemble
+    fresh = {name for name in request.members if name not in request.fixed}
+    held = fresh | {name for name in request.fixed if stand.of(name) is MemberStatus.HELD}
+    _check_quota(parts, ensemble, len(held), released=_held(stand))
+    return Decision(
+        id=naming.id,
+        ensemble_id=ensemble.id,
+        project_id=ensemble.project_id,
+        ensemble_generation=(proposal.generation or 0) + 1,
+        state=_first_state(bool(held), MemberStatus.BUILDING in stand.status.values()),
+        period=request.period,
+        expires_at=snapshot.taken_at,
+        hold=0,
+        objective=ask.objective,
+        solve=Solve(
+            solver=outcome.solver,
+            value=outcome.value,
+            bound=outcome.bound,
+            proven=outcome.proven,
+            wall_ms=outcome.wall_ms,
+            seed=ask.seed,
+        ),
+        places=MappingProxyType(
+            {
+                name: found.place(name) if name in fresh else stand.places[name]
+                for name in request.members
+            }
+        ),
+        policies=found.policies,
+        revision=snapshot.revision,
+        max_additional=_additional(parts, found, ask),
+        digest=naming.digest,
+        created_at=snapshot.taken_at,
+        updated_at=snapshot.taken_at,
+    )
+
+
+def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 - two facts
+    """A decision that holds nothing new has nothing to confirm."""
+    if held:
+        return DecisionState.HELD
+    confirmed = decision_after(DecisionState.HELD, DecisionStep.CONFIRM)
+    return confirmed if building else decision_after(confirmed, DecisionStep.CLOSE)
+
+
+def _additional(parts: Parts, found: Found, ask: Ask) -> MappingProxyType[str, int]:
+    limits = parts.limits
+    counts = {}
+    for name in ask.additional:
+        role = next(one for one in found.built.request.roles if one.name == name)
+        room = additional(
+            parts.solver, found, role, most=limits.additional, time_limit=limits.time_limit
+        )
+        counts[name] = room.count
+    return MappingProxyType(counts)
+
+
+def _held(stand: Standing) -> int:
+    return sum(status is MemberStatus.HELD for status in stand.status.values())
+
+
+def _check_quota(parts: Parts, ensemble: Ensemble, wanted: int, *, released: int) -> None:
+    limit = parts.limits.held_members
+    used = held_members(parts.store, parts.limits, ensemble.project_id) - released
+    if used + wanted > limit:
+        raise LimitExceeded("places held", limit=limit, used=max(used, 0), requested=wanted)
+
+
+def _relied(snapshot: Snapshot, found: Found) -> dict[str, int]:
+    """Revisions of every host the answer uses; other hosts may change without breaking it."""
+    rows = {uuid: snapshot.row_of[uuid] for uuid in set(found.hosts.values())}
+    return {uuid: int(snapshot.revisions[row]) for uuid, row in rows.items()}

@@ -1,0 +1,48 @@
+"""Judging policies before anything is placed: known, well-named, and possible at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import InvalidDescription
+from moorage.policies.registry import parse
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
+    from moorage.domain.topology import Topology
+
+
+def check_policies(topology: Topology, ensemble: Ensemble) -> None:
+    """Let policies pass that are understood, select something, and can be met together.
+
+    Raises:
+        UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
+        Contradiction: they cannot be met together on any fleet.
+    """
+    for index, statement in enumerate(ensemble.policies):
+        path = f"policies[{index}]"
+        parse(statement, path=path).check(topology)
+        check_selectors(ensemble, statement, path)
+
+
+def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:
+    """Let selectors pass that name a role, a member or a tag of the ensemble.
+
+    Raises:
+        InvalidDescription: one names nothing here.
+    """
+    roles = {role.name for role in ensemble.roles}
+    tags = {tag for role in ensemble.roles for tag in role.tags}
+    members = {member.name for member in ensemble.members}
+    for selector in statement.members:
+        known = (
+            selector.everyone
+            or selector.role in roles
+            or selector.tag in tags
+            or selector.member in members
+        )
+        if not known:
+            raise InvalidDescription(
+                f"policy {statement.name}: {selector} selects nothing here",
+                path=f"{path}.{'zip' if statement.zip else 'members'}",
+            )

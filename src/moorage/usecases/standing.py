@@ -1,0 +1,110 @@
+"""Where an ensemble's members stand now, read from the ledger's bookings alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.placement import Place
+from moorage.domain.resources import total
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.engine.snapshot import Snapshot
+
+
+class MemberStatus(StrEnum):
+    """What became of a member."""
+
+    UNPLACED = "unplaced"
+    HELD = "held"
+    BUILDING = "building"
+    """Its place is claimed for a server that is being built."""
+    ACTIVE = "active"
+    """A server has its place."""
+
+
+_STATUS = {
+    BookingState.HELD: MemberStatus.HELD,
+    BookingState.CLAIMED: MemberStatus.BUILDING,
+    BookingState.RESERVED: MemberStatus.HELD,
+    BookingState.ALLOCATED: MemberStatus.ACTIVE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Members with live bookings: their places, and how they keep them."""
+
+    places: Mapping[MemberName, Place]
+    status: Mapping[MemberName, MemberStatus]
+    bookings: Mapping[MemberName, tuple[Booking, ...]]
+    consumers: frozenset[str]
+    """Every consumer of the ensemble, placed or not: none of them is foreign to it."""
+
+    def of(self, member: MemberName) -> MemberStatus:
+        """The status of a member."""
+        return self.status.get(member, MemberStatus.UNPLACED)
+
+
+def consumer_of(member: Member) -> str:
+    """Who holds the member's bookings: its server once there is one."""
+    return member.server_id or member.uuid
+
+
+def standing(snapshot: Snapshot, ensemble: Ensemble) -> Standing:
+    """Read where members stand at the snapshot's revision and instant.
+
+    A member follows its server: where the server's allocations are, there it stands. One whose
+    allocations are gone is unplaced.
+    """
+    places: dict[MemberName, Place] = {}
+    status: dict[MemberName, MemberStatus] = {}
+    found: dict[MemberName, tuple[Booking, ...]] = {}
+    for member in ensemble.members:
+        bookings = bookings_of(snapshot, consumer_of(member))
+        if bookings:
+            places[member.name] = place_of(snapshot, bookings)
+            status[member.name] = _STATUS[bookings[0].state]
+            found[member.name] = bookings
+    return Standing(
+        places=MappingProxyType(places),
+        status=MappingProxyType(status),
+        bookings=MappingProxyType(found),
+        consumers=frozenset(
+            consumer
+            for member in ensemble.members
+            for consumer in (member.uuid, member.server_id)
+            if consumer is not None
+        ),
+    )
+
+
+def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:
+    """The live bookings of a consumer."""
+    return tuple(
+        booking
+        for row in snapshot.rows_of_consumer(consumer)
+        for booking in snapshot.bookings_of(row)
+        if booking.consumer == consumer
+    )
+
+
+def place_of(snapshot: Snapshot, bookings: Iterable[Booking]) -> Place:
+    """The place that bookings of one consumer make; its host is the root of the first."""
+    allocations: dict[str, list[Booking]] = {}
+    for booking in bookings:
+        allocations.setdefault(booking.provider, []).append(booking)
+    first = snapshot.row_of[next(iter(allocations))]
+    return Place(
+        host=snapshot.uuids[int(snapshot.root[first])],
+        allocations=MappingProxyType(
+            {uuid: total(one.amounts for one in some) for uuid, some in allocations.items()}
+        ),
+    )
