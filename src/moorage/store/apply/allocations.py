@@ -1,0 +1,128 @@
+"""Placement's allocations: open-ended bookings that have begun."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.consumers import ANY_GENERATION, UNKNOWN_TYPE, Consumer
+from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound
+from moorage.domain.period import FOREVER, Period
+from moorage.store import rows, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Row
+
+    from moorage.domain.changes import DeleteAllocations, ReplaceAllocations
+    from moorage.store.batch import Batch
+
+_b, _c = tables.bookings.c, tables.consumers.c
+_ALLOCATED = BookingState.ALLOCATED.value
+_CONSUMER = select(tables.consumers).where(_c.uuid == bindparam("uuid"))
+_OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
+_CLEAR = delete(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
+_INSERT = insert(tables.consumers)
+_UPDATE = (
+    update(tables.consumers)
+    .where(_c.uuid == bindparam("of"))
+    .values({name: bindparam(name) for name in ("project_id", "user_id", "type", "generation")})
+)
+_RESET = update(tables.consumers).where(_c.uuid == bindparam("of")).values(generation=0)
+
+
+def stored_consumer(batch: Batch, uuid: str) -> Row[Any] | None:
+    """The consumer's row; its generation is 0 while it has holds only."""
+    return batch.connection.execute(_CONSUMER, {"uuid": uuid}).one_or_none()
+
+
+def write_consumer(
+    batch: Batch, consumer: Consumer, stored: Row[Any] | None, generation: int
+) -> None:
+    """Write a consumer as given, with this generation; a type of None changes none."""
+    columns: dict[str, object] = {
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "type": consumer.type or (UNKNOWN_TYPE if stored is None else stored.type),
+        "generation": generation,
+    }
+    if stored is None:
+        batch.connection.execute(_INSERT, {"uuid": consumer.uuid, **columns})
+    else:
+        batch.connection.execute(_UPDATE, {"of": consumer.uuid, **columns})
+
+
+def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
+    """See `ReplaceAllocations`. Whether it fits is judged on the changeset's end state.
+
+    Raises:
+        ConsumerConflict: the consumer's generation is another one.
+        InvalidDescription: an amount below 1, or a provider without amounts.
+    """
+    uuid = change.consumer.uuid
+    stored = stored_consumer(batch, uuid)
+    own = [] if stored is None else batch.connection.execute(_OWN, {"uuid": uuid}).all()
+    actual = stored.generation if stored is not None and own else None
+    if change.generation is not ANY_GENERATION and change.generation != actual:
+        raise ConsumerConflict(uuid, expected=change.generation, actual=actual)
+    fresh = _fresh_rows(batch, change)
+    if not fresh:
+        _clear(batch, uuid, own)
+        _forget_generation(batch, uuid)
+        batch.allotted.update(row.provider for row in own)
+        return
+    generation = (actual or 0) + 1
+    write_consumer(batch, change.consumer, stored, generation)
+    _clear(batch, uuid, own)
+    batch.put(fresh)
+    batch.allotted.update(change.allocations)
+    batch.consumer_generations[uuid] = generation
+
+
+def _fresh_rows(batch: Batch, change: ReplaceAllocations) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for provider, amounts in change.allocations.items():
+        if not amounts or min(amounts.values()) < 1:
+            raise InvalidDescription(
+                "an allocation needs amounts of at least 1",
+                path=f"allocations.{provider}.resources",
+            )
+        booking = Booking(
+            change.consumer.uuid,
+            provider,
+            amounts,
+            Period(batch.now, FOREVER),
+            BookingState.ALLOCATED,
+            binding=Binding.BOUND,
+        )
+        found += rows.booking_columns(booking)
+    return found
+
+
+def _clear(batch: Batch, uuid: str, own: Sequence[Row[Any]]) -> None:
+    """Take a consumer's allocations away; it is forgotten at the end if it has nothing left."""
+    if not own:
+        return
+    batch.take_away(own)
+    batch.connection.execute(_CLEAR, {"uuid": uuid})
+
+
+def _forget_generation(batch: Batch, uuid: str) -> None:
+    """With nothing but holds left, the next allocation is a consumer's first."""
+    batch.connection.execute(_RESET, {"of": uuid})
+
+
+def delete_allocations(batch: Batch, change: DeleteAllocations) -> None:
+    """See `DeleteAllocations`.
+
+    Raises:
+        NotFound: the consumer has none.
+    """
+    own = batch.connection.execute(_OWN, {"uuid": change.consumer}).all()
+    if not own:
+        raise NotFound("consumer", change.consumer)
+    _clear(batch, change.consumer, own)
+    _forget_generation(batch, change.consumer)

@@ -1,0 +1,190 @@
+"""Ensembles, decisions, claims and explanations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, update
+
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
+from moorage.store import bodies, tables
+from moorage.store.batch import chunks
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
+
+    from moorage.domain.changes import (
+        DeleteEnsemble,
+        PutClaim,
+        PutDecision,
+        PutEnsemble,
+        PutExplanation,
+    )
+    from moorage.domain.ensembles import Ensemble
+    from moorage.store.batch import Batch
+
+
+def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
+    """See `PutEnsemble`.
+
+    Raises:
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+    """
+    ensemble = change.ensemble
+    if change.generation is not None:
+        ensemble = replace(ensemble, generation=change.generation + 1)
+    values = {
+        "project_id": ensemble.project_id,
+        "name": ensemble.name,
+        "generation": ensemble.generation,
+        "body": bodies.ENSEMBLE.encode(ensemble),
+    }
+    _write(batch, tables.ensembles, "ensemble", ensemble.id, values, change.generation)
+    _list_members(batch, ensemble.id, _tags(ensemble))
+
+
+def _tags(ensemble: Ensemble) -> dict[str, str]:
+    """Consumer -> its role's tags, for members whose role has any."""
+    tags = {role.name: json.dumps(sorted(role.tags)) for role in ensemble.roles if role.tags}
+    return {
+        consumer: tags[member.name.role]
+        for member in ensemble.members
+        if member.name.role in tags
+        for consumer in (member.uuid, member.server_id)
+        if consumer is not None
+    }
+
+
+def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> None:
+    """Say which consumers are members; providers they stand on look different afterwards."""
+    table = tables.members
+    stored = dict(
+        batch.connection.execute(
+            select(table.c.consumer, table.c.tags).where(table.c.ensemble_id == ensemble_id)
+        )
+        .tuples()
+        .all()
+    )
+    differing = {name for name, _ in stored.items() ^ wanted.items()}
+    for some in chunks(differing):
+        batch.connection.execute(delete(table).where(table.c.consumer.in_(some)))
+        bookings = tables.bookings.c
+        standing = select(bookings.provider).where(bookings.consumer.in_(some)).distinct()
+        for provider in batch.connection.scalars(standing):
+            batch.touch(provider, bookings_only=True)
+    fresh = [
+        {"consumer": consumer, "ensemble_id": ensemble_id, "tags": tags}
+        for consumer, tags in wanted.items()
+        if consumer in differing
+    ]
+    if fresh:
+        batch.connection.execute(insert(table), fresh)
+
+
+def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
+    """See `DeleteEnsemble`.
+
+    Raises:
+        NotFound, ConcurrentUpdate: it is not there, or of another generation.
+    """
+    _expect(batch, tables.ensembles, "ensemble", change.id, change.generation)
+    _list_members(batch, change.id, {})
+    batch.connection.execute(delete(tables.ensembles).where(tables.ensembles.c.id == change.id))
+
+
+def put_decision(batch: Batch, change: PutDecision) -> None:
+    """See `PutDecision`.
+
+    Raises:
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+    """
+    decision = change.decision
+    if change.generation is not None:
+        decision = replace(decision, generation=change.generation + 1)
+    values = {
+        "ensemble_id": decision.ensemble_id,
+        "project_id": decision.project_id,
+        "state": decision.state.value,
+        "expires_at": decision.expires_at,
+        "generation": decision.generation,
+        "body": bodies.DECISION.encode(decision),
+    }
+    _write(batch, tables.decisions, "decision", decision.id, values, change.generation)
+
+
+def put_claim(batch: Batch, change: PutClaim) -> None:
+    """See `PutClaim`.
+
+    Raises:
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or in another state.
+    """
+    claim = change.claim
+    values = {
+        "decision_id": claim.decision_id,
+        "state": claim.state.value,
+        "lapses_at": claim.lapses_at,
+        "body": bodies.CLAIM.encode(claim),
+    }
+    table = tables.claims
+    if change.expected_state is None:
+        _insert(batch, table, "claim", claim.id, values)
+        return
+    found = select(table.c.state).where(table.c.id == claim.id)
+    state = batch.connection.scalars(found).one_or_none()
+    if state is None:
+        raise NotFound("claim", claim.id)
+    if state != change.expected_state:
+        raise ConcurrentUpdate(
+            f"claim {claim.id} is {state}, no longer {change.expected_state}", subject=claim.id
+        )
+    batch.connection.execute(update(table).where(table.c.id == claim.id).values(values))
+
+
+def put_explanation(batch: Batch, change: PutExplanation) -> None:
+    """See `PutExplanation`.
+
+    Raises:
+        DuplicateName: there is one of that id.
+    """
+    values = {
+        "project_id": change.project_id,
+        "body": bodies.EXPLANATION.encode(change.explanation),
+        "instance": change.instance,
+    }
+    _insert(batch, tables.explanations, "explanation", change.explanation.id, values)
+
+
+# --- rows with an id and a generation -------------------------------------------------------
+
+
+def _write(
+    batch: Batch, table: Table, kind: str, id_: str, values: dict[str, Any], expected: int | None
+) -> None:
+    if expected is None:
+        _insert(batch, table, kind, id_, values)
+        return
+    _expect(batch, table, kind, id_, expected)
+    batch.connection.execute(update(table).where(table.c.id == id_).values(values))
+
+
+def _insert(batch: Batch, table: Table, kind: str, id_: str, values: dict[str, Any]) -> None:
+    taken = select(table.c.number).where(table.c.id == id_)
+    if batch.connection.scalars(taken).first() is not None:
+        raise DuplicateName(kind, id_)
+    batch.connection.execute(insert(table).values(id=id_, **values))
+
+
+def _expect(batch: Batch, table: Table, kind: str, id_: str, expected: int | None) -> None:
+    found = select(table.c.generation).where(table.c.id == id_)
+    stored = batch.connection.scalars(found).one_or_none()
+    if stored is None:
+        raise NotFound(kind, id_)
+    if expected is not None and stored != expected:
+        raise ConcurrentUpdate(
+            f"{kind} {id_}: generation expected {expected}, found {stored}", subject=id_
+        )

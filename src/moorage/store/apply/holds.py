@@ -1,0 +1,105 @@
+"""Bookings that are not allocations yet: holds, claims, reservations; and the swap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, select, update
+
+from moorage.domain.bookings import Binding, BookingState
+from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound
+from moorage.domain.period import FOREVER
+from moorage.store import rows, tables
+from moorage.store.apply.allocations import stored_consumer, write_consumer
+from moorage.store.batch import chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from moorage.domain.changes import DropBookings, PutBookings, SwapHold
+    from moorage.store.batch import Batch
+
+_b = tables.bookings.c
+_ALLOCATED = BookingState.ALLOCATED.value
+_HOLDS = (_b.consumer.in_(bindparam("consumers", expanding=True))) & (_b.state != _ALLOCATED)
+_OWN = select(tables.bookings).where(_HOLDS)
+_DROP = delete(tables.bookings).where(_HOLDS)
+_SWAP = (
+    update(tables.bookings)
+    .where(_b.consumer == bindparam("member"), _b.state != _ALLOCATED)
+    .values(
+        consumer=bindparam("server"),
+        state=_ALLOCATED,
+        lapses_at=FOREVER,
+        binding=Binding.BOUND.value,
+    )
+)
+_HAS_ALLOCATIONS = (
+    select(_b.number).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED).limit(1)
+)
+
+
+def put_bookings(batch: Batch, change: PutBookings) -> None:
+    """See `PutBookings`. Whether they fit is judged on the changeset's end state.
+
+    Raises:
+        InvalidDescription: another consumer's booking, an allocation, or two bookings of one
+            state for the same inventory.
+    """
+    uuid = change.consumer.uuid
+    fresh: list[dict[str, Any]] = []
+    for booking in change.bookings:
+        if booking.consumer != uuid or booking.state is BookingState.ALLOCATED:
+            raise InvalidDescription(
+                f"{booking.state} booking of {booking.consumer} among the holds of {uuid}",
+                path="bookings",
+            )
+        fresh += rows.booking_columns(booking)
+    keys = {(row["provider"], row["resource_class"], row["state"]) for row in fresh}
+    if len(keys) != len(fresh):
+        raise InvalidDescription(f"{uuid} books an inventory twice", path="bookings")
+    _drop(batch, [uuid])
+    if not fresh:
+        return
+    if stored_consumer(batch, uuid) is None:
+        write_consumer(batch, change.consumer, None, 0)
+    batch.put(fresh)
+
+
+def drop_bookings(batch: Batch, change: DropBookings) -> None:
+    """See `DropBookings`."""
+    _drop(batch, change.consumers)
+
+
+def _drop(batch: Batch, consumers: Iterable[str]) -> None:
+    for some in chunks(consumers):
+        own = batch.connection.execute(_OWN, {"consumers": some}).all()
+        if own:
+            batch.take_away(own)
+            batch.connection.execute(_DROP, {"consumers": some})
+
+
+def swap_hold(batch: Batch, change: SwapHold) -> None:
+    """See `SwapHold`. The wire generation of each provider moves: an allocation is born.
+
+    Nothing is judged anew: what was held is taken, no more and no longer.
+
+    Raises:
+        NotFound: nothing is held for the member (any more).
+        ConsumerConflict: the server has allocations already.
+    """
+    server = change.server.uuid
+    own = batch.connection.execute(_OWN, {"consumers": [change.member_uuid]}).all()
+    if not own or not all(batch.is_live(row) for row in own):
+        raise NotFound("hold", change.member_uuid)
+    stored = stored_consumer(batch, server)
+    if batch.connection.scalars(_HAS_ALLOCATIONS, {"uuid": server}).first() is not None:
+        assert stored is not None, "bookings belong to a consumer"
+        raise ConsumerConflict(server, expected=None, actual=stored.generation)
+    write_consumer(batch, change.server, stored, 1)
+    batch.connection.execute(_SWAP, {"member": change.member_uuid, "server": server})
+    batch.consumer_generations[server] = 1
+    batch.vacated.add(change.member_uuid)
+    for row in own:
+        batch.touch(row.provider, bookings_only=True)
+        batch.allotted.add(row.provider)

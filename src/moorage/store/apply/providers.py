@@ -1,0 +1,150 @@
+"""Resource providers: their names and their trees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, delete, insert, or_, select, update
+
+from moorage.domain.errors import (
+    DuplicateName,
+    InvalidDescription,
+    NotFound,
+    ProviderHasChildren,
+    ProviderInUse,
+    UnknownName,
+)
+from moorage.store import tables
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import CreateProvider, DeleteProvider, UpdateProvider
+    from moorage.store.batch import Batch
+
+_p = tables.providers.c
+_TAKEN = select(_p.uuid, _p.name).where(
+    or_(_p.uuid == bindparam("uuid"), _p.name == bindparam("name"))
+)
+_INSERT = insert(tables.providers)
+_LOOP = "creating loop in the provider tree is not allowed"
+
+
+def create_provider(batch: Batch, change: CreateProvider) -> None:
+    """See `CreateProvider`.
+
+    Raises:
+        DuplicateName: the UUID or the name is taken.
+        UnknownName: there is no such parent.
+        InvalidDescription: it is to be its own parent.
+    """
+    if change.parent_uuid == change.uuid:
+        raise InvalidDescription(
+            "parent provider UUID cannot be same as UUID. Unable to create it",
+            path="parent_provider_uuid",
+        )
+    root = change.uuid if change.parent_uuid is None else _root_of(batch, change.parent_uuid)
+    _refuse_duplicate(batch, change.uuid, change.name, new=True)
+    batch.connection.execute(
+        _INSERT,
+        {
+            "uuid": change.uuid,
+            "name": change.name,
+            "parent": change.parent_uuid,
+            "root": root,
+            "generation": 0,
+            "revision": 0,
+            "created_at": batch.now,
+            "updated_at": batch.now,
+        },
+    )
+    batch.created.add(change.uuid)
+    batch.gone.discard(change.uuid)
+    batch.touch(change.uuid)
+
+
+def _root_of(batch: Batch, parent: str) -> str:
+    try:
+        return str(batch.provider(parent).root)
+    except NotFound:
+        raise UnknownName("resource provider", parent, path="parent_provider_uuid") from None
+
+
+def _refuse_duplicate(batch: Batch, uuid: str, name: str, *, new: bool) -> None:
+    for row in batch.connection.execute(_TAKEN, {"uuid": uuid, "name": name}):
+        if row.uuid != uuid:
+            raise DuplicateName("resource provider", name)
+        if new:
+            raise DuplicateName("resource provider", uuid)
+
+
+def update_provider(batch: Batch, change: UpdateProvider) -> None:
+    """See `UpdateProvider`.
+
+    Raises:
+        NotFound: no such provider.
+        DuplicateName: another one has the name.
+        UnknownName: there is no such parent.
+        InvalidDescription: the parent is the provider itself or below it.
+    """
+    stored = batch.provider(change.uuid)
+    if stored.name != change.name:
+        _refuse_duplicate(batch, change.uuid, change.name, new=False)
+        batch.connection.execute(
+            update(tables.providers)
+            .where(_p.uuid == change.uuid)
+            .values(name=change.name, updated_at=batch.now)
+        )
+    if change.set_parent and stored.parent != change.parent_uuid:
+        _move(batch, change.uuid, str(stored.root), change.parent_uuid)
+    batch.touch(change.uuid)
+    batch.forget_provider(change.uuid)
+
+
+def _move(batch: Batch, uuid: str, old_root: str, parent: str | None) -> None:
+    root = uuid if parent is None else _root_of(batch, parent)
+    moved = _subtree(batch, uuid, old_root)
+    if parent in moved:
+        raise InvalidDescription(_LOOP, path="parent_provider_uuid")
+    batch.connection.execute(
+        update(tables.providers).where(_p.uuid == uuid).values(parent=parent, updated_at=batch.now)
+    )
+    for one in sorted(moved):
+        batch.connection.execute(update(tables.providers).where(_p.uuid == one).values(root=root))
+        batch.touch(one)
+        batch.forget_provider(one)
+
+
+def _subtree(batch: Batch, uuid: str, root: str) -> set[str]:
+    """The provider and all below it."""
+    children: dict[str | None, list[str]] = {}
+    for row in batch.connection.execute(select(_p.uuid, _p.parent).where(_p.root == root)):
+        children.setdefault(row.parent, []).append(row.uuid)
+    found, waiting = set(), [uuid]
+    while waiting:
+        one = waiting.pop()
+        found.add(one)
+        waiting += children.get(one, [])
+    return found
+
+
+def delete_provider(batch: Batch, change: DeleteProvider) -> None:
+    """See `DeleteProvider`.
+
+    Raises:
+        NotFound, ProviderHasChildren, ProviderInUse.
+    """
+    batch.provider(change.uuid)
+    connection = batch.connection
+    if connection.scalars(select(_p.uuid).where(_p.parent == change.uuid).limit(1)).first():
+        raise ProviderHasChildren(change.uuid)
+    batch.purge()
+    booked = select(tables.bookings.c.number).where(tables.bookings.c.provider == change.uuid)
+    if connection.scalars(booked.limit(1)).first() is not None:
+        raise ProviderInUse(change.uuid)
+    for table in (
+        tables.inventories,
+        tables.provider_traits,
+        tables.provider_aggregates,
+    ):
+        connection.execute(delete(table).where(table.c.provider == change.uuid))
+    connection.execute(delete(tables.providers).where(_p.uuid == change.uuid))
+    batch.remove(change.uuid)

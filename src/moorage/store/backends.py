@@ -1,0 +1,177 @@
+"""Databases behind the ledger: how to connect, read consistently, and write one at a time.
+
+SQLite: write-ahead log, so readers never wait; `synchronous=FULL`, so an acknowledged commit
+survives power loss; `BEGIN IMMEDIATE`, so a transaction that will write never fails half way.
+SQLite's own waiting is by sleeping ever longer, which starves writers for seconds; here
+threads queue at a turnstile and processes at a file lock beside the database, both woken by
+the one before. The database's own lock is then free unless somebody else has the file open.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, OperationalError
+
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.store.turnstile import Turnstile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, Engine, RootTransaction
+
+WAIT: Final = 30.0
+"""Seconds a writer waits for its turn before it is told to come again."""
+
+_ATTEMPTS: Final = 3
+"""How often a transaction is begun while a stranger keeps the file locked."""
+
+_PRAGMAS: Final = (
+    "PRAGMA busy_timeout = 5000",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -65536",
+)
+
+
+class Backend(Protocol):
+    """One database."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A transaction that sees one consistent state and writes nothing."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction that is alone in writing; leaves nothing behind if it raises.
+
+        Raises:
+            Busy: no turn to write within `WAIT` seconds.
+        """
+
+    def close(self) -> None:
+        """Let go of every connection."""
+
+
+def connect(url: str) -> Backend:
+    """The backend for a database URL; `sqlite://` is a private database that goes on close.
+
+    Raises:
+        InvalidDescription: not a URL, or not of a supported database.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
+    if parsed.get_backend_name() != "sqlite":
+        raise InvalidDescription(
+            f"no support for {parsed.get_backend_name()} databases; use sqlite:///path",
+            path="database",
+        )
+    if parsed.database in {None, "", ":memory:"}:
+        folder = Path(tempfile.mkdtemp(prefix="moorage-"))
+        return SqliteBackend(folder / "ledger.db", private=folder)
+    return SqliteBackend(Path(str(parsed.database)))
+
+
+class SqliteBackend:
+    """A SQLite file, shared by the threads of this process and by other processes."""
+
+    def __init__(self, path: Path, *, private: Path | None = None) -> None:
+        self._private = private
+        if not path.parent.is_dir():
+            raise InvalidDescription(f"no such directory: {path.parent}", path="database")
+        self._turnstile = Turnstile()
+        try:
+            # Beside the database, and never unlinked: a lock on a lost file locks nothing.
+            self._gate = path.with_name(path.name + "-writer").open("ab")
+        except OSError as error:
+            raise InvalidDescription(
+                f"cannot write beside {path}: {error.strerror}", path="database"
+            ) from error
+        self._engine = _engine(path)
+        self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
+        try:
+            with self.writing_alone(), self._engine.connect() as connection:
+                # The mode is a property of the file; it cannot change inside a transaction.
+                driver = connection.connection.driver_connection
+                assert driver is not None
+                driver.execute("PRAGMA journal_mode = WAL")
+        except OperationalError as error:
+            self.close()
+            raise InvalidDescription(
+                f"cannot open {path}: {error.orig}", path="database"
+            ) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """See `Backend`."""
+        with self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """See `Backend`."""
+        with self.writing_alone(), self._writer.connect() as connection, _begin(connection):
+            yield connection
+
+    @contextmanager
+    def writing_alone(self) -> Iterator[None]:
+        """Shut out every other writer, of this process and of others."""
+        if not self._turnstile.acquire(WAIT):
+            raise Busy("the ledger has too many writers at once")
+        try:
+            fcntl.flock(self._gate, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._gate, fcntl.LOCK_UN)
+        finally:
+            self._turnstile.release()
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._engine.dispose()
+        self._gate.close()
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+
+
+def _engine(path: Path) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        pool_size=8,
+        max_overflow=56,
+        # The driver begins nothing by itself; the listener below says how each one begins.
+        connect_args={"isolation_level": None, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        connection.exec_driver_sql(options.get("moorage_begin", "BEGIN"))
+
+    return engine
+
+
+def _begin(connection: Connection) -> RootTransaction:
+    """A transaction on the connection, begun against strangers that lock the file."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return connection.begin()
+        except OperationalError as error:
+            if not left:
+                raise Busy("the database file is locked by another program") from error
+    raise AssertionError("at least one attempt")

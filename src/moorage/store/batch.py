@@ -1,0 +1,190 @@
+"""The working set of one commit: what its changes have read, written and touched so far.
+
+Changes are applied in order and write their rows at once. What can only be judged on the end
+state (capacity, inventories that went, consumers that are forgotten) is noted here and
+settled by `settle`. Wire generations are compared with those before the commit and move at
+its end, so two changes of one changeset may name the same generation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, delete, or_, select
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.errors import NotFound, ProviderConflict
+from moorage.domain.period import FOREVER
+from moorage.store import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from moorage.domain.period import Instant
+
+_CHUNK: Final = 500
+"""Values of one IN list: few enough for every database."""
+
+Pair = tuple[str, str]
+"""Provider UUID and resource class: one inventory."""
+Span = tuple[int, int, int]
+"""Start, end, amount; past starts are `now`, and an overrun end is `FOREVER`."""
+
+_PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("uuid"))
+
+
+def chunks(values: Iterable[str]) -> Iterator[list[str]]:
+    """Distinct values in lists short enough for one statement, in a stable order."""
+    rest = iter(sorted(set(values)))
+    while part := list(islice(rest, _CHUNK)):
+        yield part
+
+
+@dataclass
+class Batch:
+    """See the module."""
+
+    connection: Connection
+    now: Instant
+    touched: dict[str, bool] = field(default_factory=dict)
+    """Provider UUID -> whether only its bookings changed."""
+    bumps: Counter[str] = field(default_factory=Counter)
+    """How far each provider's wire generation moves, allocations aside."""
+    allotted: set[str] = field(default_factory=set)
+    """Providers whose wire generation moves once for allocations."""
+    removed: dict[Pair, list[Span]] = field(default_factory=dict)
+    """Live bookings that the changeset took away."""
+    added: dict[Pair, list[Span]] = field(default_factory=dict)
+    """Bookings that the changeset wrote."""
+    amounts: dict[Pair, set[int]] = field(default_factory=dict)
+    """Amounts written, each to be judged by the inventory's unit rules."""
+    vacated: set[str] = field(default_factory=set)
+    """Consumers that lost bookings, perhaps their last."""
+    dropped: set[Pair] = field(default_factory=set)
+    """Inventories that went."""
+    consumer_generations: dict[str, int] = field(default_factory=dict)
+    created: set[str] = field(default_factory=set)
+    topology_moved: bool = False
+    _providers: dict[str, Row[Any]] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    """Providers that were deleted."""
+    _names: dict[str, set[str]] = field(default_factory=dict)
+
+    def touch(self, provider: str, *, bookings_only: bool = False) -> None:
+        """Note that a provider changes with this commit."""
+        self.touched[provider] = self.touched.get(provider, True) and bookings_only
+
+    # --- providers ------------------------------------------------------------------------
+
+    def provider(self, uuid: str) -> Row[Any]:
+        """The stored row of a provider.
+
+        Raises:
+            NotFound: there is none.
+        """
+        row = self._providers.get(uuid)
+        if row is None:
+            row = self.connection.execute(_PROVIDER, {"uuid": uuid}).one_or_none()
+            if row is None:
+                raise NotFound("resource provider", uuid)
+            self._providers[uuid] = row
+        return row
+
+    def remove(self, uuid: str) -> None:
+        """Note that a provider was deleted."""
+        self.gone.add(uuid)
+        self.touch(uuid)
+        self.forget_provider(uuid)
+
+    def forget_provider(self, uuid: str) -> None:
+        """Read the provider's row anew next time."""
+        self._providers.pop(uuid, None)
+
+    def expect_generation(self, uuid: str, generation: int | None) -> None:
+        """Compare a provider's wire generation before this commit with what a change expects.
+
+        Raises:
+            NotFound: no such provider.
+            ProviderConflict: it is another one.
+        """
+        stored = self.provider(uuid).generation
+        if generation is not None and stored != generation:
+            raise ProviderConflict(
+                f"provider {uuid}: generation expected {generation}, found {stored}", subject=uuid
+            )
+
+    # --- names ------------------------------------------------------------------------------
+
+    def knows_class(self, name: str) -> bool:
+        """Whether the resource class exists."""
+        return name in self._known("classes", tables.resource_classes.c.name)
+
+    def knows_trait(self, name: str) -> bool:
+        """Whether the trait exists."""
+        return name in self._known("traits", tables.traits.c.name)
+
+    def forget_names(self) -> None:
+        """Read classes and traits anew next time."""
+        self._names.clear()
+
+    def _known(self, kind: str, column: Any) -> set[str]:  # noqa: ANN401 - a column of any table
+        if kind not in self._names:
+            self._names[kind] = set(self.connection.scalars(select(column)))
+        return self._names[kind]
+
+    # --- bookings ---------------------------------------------------------------------------
+
+    def is_live(self, row: Any) -> bool:  # noqa: ANN401 - a row of `bookings`
+        """Whether the row's booking still exists now; see `Booking.live`."""
+        return self._lives(row.state, row.lapses_at, row.end_at)
+
+    def _lives(self, state: str, lapses_at: Instant, end: Instant) -> bool:
+        return self.now < lapses_at and (state == BookingState.ALLOCATED or self.now < end)
+
+    def take_away(self, rows: Sequence[Any]) -> None:
+        """Note bookings (rows of the table) that the caller deletes."""
+        for row in rows:
+            self.touch(row.provider, bookings_only=True)
+            self.vacated.add(row.consumer)
+            if self.is_live(row):
+                span = self.span(row.start_at, row.end_at, row.amount)
+                self.removed.setdefault((row.provider, row.resource_class), []).append(span)
+
+    def put(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Write bookings (columns of the table), to be judged at the end."""
+        rows = list(rows)
+        for row in rows:
+            pair = (row["provider"], row["resource_class"])
+            self.touch(row["provider"], bookings_only=True)
+            spans = self.added.setdefault(pair, [])
+            # One that has lapsed already is kept until the next purge, but takes nothing.
+            if self._lives(row["state"], row["lapses_at"], row["end_at"]):
+                spans.append(self.span(row["start_at"], row["end_at"], row["amount"]))
+            self.amounts.setdefault(pair, set()).add(row["amount"])
+        if rows:
+            self.connection.execute(_INSERT_BOOKINGS, rows)
+
+    def span(self, start: Instant, end: Instant, amount: int) -> Span:
+        """When a booking that lives now occupies, from now on."""
+        return max(start, self.now), FOREVER if end <= self.now else end, amount
+
+    def purge(self) -> None:
+        """Delete bookings that no longer live, of whomever. Changes no arithmetic."""
+        found = self.connection.execute(_DEAD, {"now": self.now}).all()
+        if not found:
+            return
+        self.connection.execute(_PURGE, {"now": self.now})
+        self.vacated.update(row.consumer for row in found)
+
+
+_INSERT_BOOKINGS = tables.bookings.insert()
+_IS_DEAD = (tables.bookings.c.state != BookingState.ALLOCATED.value) & or_(
+    tables.bookings.c.lapses_at <= bindparam("now"), tables.bookings.c.end_at <= bindparam("now")
+)
+_DEAD = select(tables.bookings.c.consumer).where(_IS_DEAD).distinct()
+_PURGE = delete(tables.bookings).where(_IS_DEAD)

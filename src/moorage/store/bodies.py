@@ -1,0 +1,127 @@
+"""Which shape each stored value has; see `codec`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.decisions import (
+    Claim,
+    ClaimState,
+    Decision,
+    DecisionState,
+    PolicyStatus,
+    Solve,
+)
+from moorage.domain.ensembles import (
+    Ensemble,
+    EnsembleChange,
+    Member,
+    MemberName,
+    Phase,
+    PolicyStatement,
+    Role,
+    Selector,
+)
+from moorage.domain.explain import Conflict, Element, Explanation, Relaxation, Stage
+from moorage.domain.flavors import Flavor
+from moorage.domain.period import Period
+from moorage.domain.placement import Place
+from moorage.domain.requests import Objective
+from moorage.domain.topology import Domain, Topology
+from moorage.store.codec import (
+    FREE,
+    PLAIN,
+    VALUE,
+    Shape,
+    choice,
+    each,
+    optional,
+    record,
+    table,
+    unordered,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAMES: Final = unordered(PLAIN)
+_AMOUNTS: Final = table(PLAIN)
+_MEMBER_NAME: Final[Shape[MemberName]] = Shape(
+    lambda name: [name.role, name.index], lambda plain: MemberName(plain[0], plain[1])
+)
+_PERIOD: Final[Shape[Period]] = Shape(
+    lambda period: [period.start, period.end], lambda plain: Period(plain[0], plain[1])
+)
+
+ENSEMBLE: Final = record(
+    Ensemble,
+    roles=each(
+        record(
+            Role,
+            resources=_AMOUNTS,
+            required=each(_NAMES),
+            forbidden=_NAMES,
+            member_of=each(_NAMES),
+            tags=_NAMES,
+        )
+    ),
+    members=each(record(Member, name=_MEMBER_NAME)),
+    policies=each(
+        record(
+            PolicyStatement,
+            members=each(record(Selector, member=optional(_MEMBER_NAME))),
+            phases=unordered(choice(Phase)),
+            parameters=FREE,
+        )
+    ),
+    metadata=table(PLAIN),
+)
+
+DECISION: Final = record(
+    Decision,
+    state=choice(DecisionState),
+    period=_PERIOD,
+    objective=choice(Objective),
+    solve=record(Solve),
+    places=table(record(Place, allocations=table(_AMOUNTS)), key=_MEMBER_NAME),
+    policies=each(record(PolicyStatus)),
+    max_additional=table(PLAIN),
+)
+
+CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)
+
+EXPLANATION: Final = record(
+    Explanation,
+    stage=choice(Stage),
+    conflicts=each(record(Conflict, elements=each(record(Element)), facts=each(each(PLAIN)))),
+    relaxations=each(record(Relaxation, change=record(EnsembleChange, before=VALUE, after=VALUE))),
+    rejected=table(PLAIN),
+)
+
+FLAVOR: Final = record(
+    Flavor, resources=_AMOUNTS, required=each(_NAMES), forbidden=_NAMES, extra_specs=table(PLAIN)
+)
+
+_PAIR: Final[Shape[tuple[str, str]]] = Shape(list, lambda plain: (plain[0], plain[1]))
+
+
+def _dump_topology(topology: Topology) -> dict[str, Any]:
+    return {
+        "levels": table(each(PLAIN)).dump(topology.levels),
+        "domains": [_DOMAIN.dump(one) for one in topology.domains.values()],
+        "attachments": table(PLAIN, key=_PAIR).dump(topology.attachments),
+    }
+
+
+def _load_topology(plain: Mapping[str, Any]) -> Topology:
+    domains = [_DOMAIN.load(one) for one in plain["domains"]]
+    return Topology(
+        levels=dict(table(each(PLAIN)).load(plain["levels"])),
+        domains={(one.tree, one.name): one for one in domains},
+        attachments=dict(table(PLAIN, key=_PAIR).load(plain["attachments"])),
+    )
+
+
+_DOMAIN: Final = record(Domain)
+
+TOPOLOGY: Final[Shape[Topology]] = Shape(_dump_topology, _load_topology)

@@ -1,0 +1,194 @@
+"""The one write path: a changeset in one transaction, judged as a whole, or nothing.
+
+Read `APPLY` for what each change does. Then `settle` judges the end state, moves generations and
+revisions, forgets consumers that have nothing left, and appends to the change log.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, delete, exists, select, update
+
+from moorage.domain import changes
+from moorage.domain.changes import Committed
+from moorage.domain.errors import ProviderConflict, UnknownName
+from moorage.store import tables
+from moorage.store.apply import allocations, ensembles, fleet, holds, names, providers, stock
+from moorage.store.batch import Batch, chunks
+from moorage.store.judge import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlalchemy import Connection
+
+    from moorage.domain.changes import Changeset
+    from moorage.domain.period import Instant
+
+APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
+    {
+        changes.CreateProvider: providers.create_provider,
+        changes.UpdateProvider: providers.update_provider,
+        changes.DeleteProvider: providers.delete_provider,
+        changes.PutInventories: stock.put_inventories,
+        changes.DeleteInventories: stock.delete_inventories,
+        changes.PutTraits: stock.put_traits,
+        changes.PutAggregates: stock.put_aggregates,
+        changes.CreateResourceClass: names.create_resource_class,
+        changes.RenameResourceClass: names.rename_resource_class,
+        changes.DeleteResourceClass: names.delete_resource_class,
+        changes.CreateTrait: names.create_trait,
+        changes.DeleteTrait: names.delete_trait,
+        changes.ReplaceAllocations: allocations.replace_allocations,
+        changes.DeleteAllocations: allocations.delete_allocations,
+        changes.PutBookings: holds.put_bookings,
+        changes.DropBookings: holds.drop_bookings,
+        changes.SwapHold: holds.swap_hold,
+        changes.PutEnsemble: ensembles.put_ensemble,
+        changes.DeleteEnsemble: ensembles.delete_ensemble,
+        changes.PutDecision: ensembles.put_decision,
+        changes.PutClaim: ensembles.put_claim,
+        changes.PutExplanation: ensembles.put_explanation,
+        changes.PutFlavor: fleet.put_flavor,
+        changes.DeleteFlavor: fleet.delete_flavor,
+        changes.PutTopology: fleet.put_topology,
+    }
+)
+
+_PURGES: Final = (changes.PutBookings, changes.DropBookings, changes.PutDecision)
+"""Changes of holds: whoever comes with one sweeps the lapsed ones out."""
+
+KEPT: Final = 20_000
+"""Revisions the change log reaches back; a reader that slept longer loads everything anew."""
+_TRIM_EVERY: Final = 1_000
+
+_p, _l = tables.providers.c, tables.ledger.c
+_REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(bindparam("providers", expanding=True)))
+_TOPOLOGY_REVISION = select(_l.topology_revision)
+_MOVE = (
+    update(tables.providers)
+    .where(_p.uuid.in_(bindparam("providers", expanding=True)))
+    .values(
+        generation=_p.generation + bindparam("bump"),
+        revision=_p.revision + 1,
+        updated_at=bindparam("at"),
+    )
+    .returning(_p.uuid, _p.generation)
+)
+_TOUCH = (
+    update(tables.providers)
+    .where(_p.uuid.in_(bindparam("providers", expanding=True)))
+    .values(revision=_p.revision + 1)
+    .returning(_p.uuid, _p.generation)
+)
+_FORGET = delete(tables.consumers).where(
+    tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True)),
+    ~exists().where(tables.bookings.c.consumer == tables.consumers.c.uuid),
+)
+_ADVANCE = (
+    update(tables.ledger)
+    .values(
+        revision=_l.revision + 1, topology_revision=_l.topology_revision + bindparam("topology")
+    )
+    .returning(_l.revision)
+)
+_LOG = tables.changes.insert()
+
+
+def commit(connection: Connection, changeset: Changeset, *, now: Instant) -> Committed:
+    """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
+
+    Raises:
+        ProviderConflict: a revision it relies on has moved.
+        MoorageError: what its changes raise; see `domain.changes`.
+    """
+    batch = Batch(connection, now)
+    _check_reliance(batch, changeset)
+    for change in changeset.changes:
+        APPLY[type(change)](batch, change)
+    if any(isinstance(change, _PURGES) for change in changeset.changes):
+        batch.purge()
+    return settle(batch)
+
+
+def _check_reliance(batch: Batch, changeset: Changeset) -> None:
+    found: dict[str, int] = {}
+    for some in chunks(changeset.relies_on):
+        rows = batch.connection.execute(_REVISIONS, {"providers": some})
+        found.update((row.uuid, row.revision) for row in rows)
+    for uuid, seen in changeset.relies_on.items():
+        if found.get(uuid) != seen:
+            raise ProviderConflict(
+                f"provider {uuid}: relied on revision {seen}, found {found.get(uuid)}",
+                subject=uuid,
+            )
+    if changeset.topology_revision is not None:
+        stored = batch.connection.scalars(_TOPOLOGY_REVISION).one()
+        if stored != changeset.topology_revision:
+            raise ProviderConflict(
+                f"topology: relied on revision {changeset.topology_revision}, found {stored}",
+                subject="topology",
+            )
+
+
+def settle(batch: Batch) -> Committed:
+    """Judge the end state and finish the books.
+
+    Raises:
+        UnknownName: a booking names no provider or no resource class.
+        CapacityExceeded, ConstraintViolated, InventoryInUse: see `judge`.
+    """
+    generations = _move_providers(batch)
+    judge(batch)
+    for some in chunks(batch.vacated):
+        batch.connection.execute(_FORGET, {"consumers": some})
+    advance = {"topology": int(batch.topology_moved)}
+    revision = batch.connection.scalars(_ADVANCE, advance).one()
+    if batch.touched:
+        batch.connection.execute(
+            _LOG,
+            [
+                {"revision": revision, "subject": uuid, "bookings_only": bookings_only}
+                for uuid, bookings_only in batch.touched.items()
+            ],
+        )
+    if revision % _TRIM_EVERY == 0:
+        _trim(batch, revision - KEPT)
+    return Committed(
+        revision=revision,
+        at=batch.now,
+        provider_generations=MappingProxyType(generations),
+        consumer_generations=MappingProxyType(batch.consumer_generations),
+        created=frozenset(batch.created),
+    )
+
+
+def _move_providers(batch: Batch) -> dict[str, int]:
+    """Move wire generations and revisions of every provider touched."""
+    by_bump: dict[int, list[str]] = {}
+    for uuid in batch.touched.keys() - batch.gone:
+        bump = batch.bumps[uuid] + (uuid in batch.allotted)
+        by_bump.setdefault(bump, []).append(uuid)
+    found: dict[str, int] = {}
+    for bump, uuids in by_bump.items():
+        for some in chunks(uuids):
+            if bump:
+                parameters = {"providers": some, "bump": bump, "at": batch.now}
+                rows = batch.connection.execute(_MOVE, parameters)
+            else:
+                rows = batch.connection.execute(_TOUCH, {"providers": some})
+            found.update((row.uuid, row.generation) for row in rows)
+    unknown = sorted(batch.touched.keys() - batch.gone - found.keys())
+    if unknown:
+        raise UnknownName("resource provider", unknown[0], path=f"allocations.{unknown[0]}")
+    return found
+
+
+def _trim(batch: Batch, upto: int) -> None:
+    if upto <= 0:
+        return
+    log = tables.changes
+    batch.connection.execute(delete(log).where(log.c.revision <= upto))
+    batch.connection.execute(update(tables.ledger).values(log_start=upto))

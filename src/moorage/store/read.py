@@ -1,0 +1,182 @@
+"""Reading rows back as values; every function works in the caller's transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import and_, bindparam, or_, select
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.errors import NotFound
+from moorage.store import rows, tables
+from moorage.usecases.ports import Named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Column, ColumnElement, Connection, Select, Table
+
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.period import Instant
+    from moorage.store.codec import Shape
+    from moorage.usecases.ports import Page
+
+    T = TypeVar("T")
+
+Owned = tuple["Consumer", Booking]
+
+_b, _c = tables.bookings.c, tables.consumers.c
+_BOOKED = (
+    select(tables.bookings, _c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation)
+    .join(tables.consumers, _c.uuid == _b.consumer)
+    .order_by(_b.number)
+)
+_ALLOCATIONS = _BOOKED.where(_b.state == BookingState.ALLOCATED.value)
+_OF_CONSUMER = _ALLOCATIONS.where(_b.consumer == bindparam("consumer"))
+_OF_PROVIDER = _ALLOCATIONS.where(_b.provider == bindparam("provider"))
+_OF_PROJECT = _ALLOCATIONS.where(_c.project_id == bindparam("project"))
+_OF_USER = _OF_PROJECT.where(_c.user_id == bindparam("user"))
+_PROVIDER = select(tables.providers.c.uuid).where(tables.providers.c.uuid == bindparam("uuid"))
+_classes = tables.resource_classes.c
+_CLASSES = select(_classes.name, _classes.updated_at).order_by(
+    _classes.place.is_(None), _classes.place, _classes.number
+)
+_TRAITS = select(tables.traits).order_by(tables.traits.c.name)
+
+
+def resource_classes(connection: Connection) -> list[Named]:
+    """Standard ones first, in their order; then custom ones by creation."""
+    return [Named(row.name, row.updated_at) for row in connection.execute(_CLASSES)]
+
+
+def traits(connection: Connection) -> list[Named]:
+    """Every trait, by name."""
+    return [Named(row.name, row.updated_at) for row in connection.execute(_TRAITS)]
+
+
+# --- bookings -------------------------------------------------------------------------------
+
+
+def _owned(found: Iterable[Any]) -> list[Owned]:
+    """Rows of bookings with their consumers, as values, in the order of their first rows."""
+    every = list(found)
+    owners = {row.consumer: rows.consumer(row) for row in every}
+    return [(owners[one.consumer], one) for one in rows.bookings(every)]
+
+
+def consumer(connection: Connection, uuid: str) -> tuple[Consumer, list[Booking]] | None:
+    """A consumer and its allocations, or None without any."""
+    found = _owned(connection.execute(_OF_CONSUMER, {"consumer": uuid}))
+    return (found[0][0], [booking for _, booking in found]) if found else None
+
+
+def allocations_of_provider(connection: Connection, uuid: str) -> list[Owned]:
+    """The allocations on a provider.
+
+    Raises:
+        NotFound: no such provider.
+    """
+    if connection.scalars(_PROVIDER, {"uuid": uuid}).first() is None:
+        raise NotFound("resource provider", uuid)
+    return _owned(connection.execute(_OF_PROVIDER, {"provider": uuid}))
+
+
+def usages(connection: Connection, project_id: str, user_id: str | None) -> list[Owned]:
+    """The allocations of a project, or of one of its users."""
+    if user_id is None:
+        return _owned(connection.execute(_OF_PROJECT, {"project": project_id}))
+    return _owned(connection.execute(_OF_USER, {"project": project_id, "user": user_id}))
+
+
+def bookings(
+    connection: Connection,
+    *,
+    now: Instant,
+    provider: str | None,
+    consumer: str | None,
+    decision: str | None,
+    page: Page,
+) -> list[Owned]:
+    """Live bookings by consumer; a page holds whole consumers, the marker is one's UUID."""
+    wanted = [
+        _b.lapses_at > now,
+        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now),
+    ]
+    for column, value in (
+        (_b.provider, provider),
+        (_b.consumer, consumer),
+        (_b.decision, decision),
+    ):
+        if value is not None:
+            wanted.append(column == value)
+    owners = select(_b.consumer).where(and_(*wanted)).distinct().order_by(_b.consumer)
+    if page.marker is not None:
+        owners = owners.where(_b.consumer > page.marker)
+    chosen = owners.limit(page.limit).subquery()
+    query = _BOOKED.where(and_(*wanted), _b.consumer.in_(select(chosen.c.consumer)))
+    return _owned(connection.execute(query.order_by(None).order_by(_b.consumer, _b.number)))
+
+
+# --- values in bodies -----------------------------------------------------------------------
+
+
+def one(connection: Connection, table: Table, kind: str, shape: Shape[T], id_: str) -> T:
+    """The value of an id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    body = connection.scalars(select(table.c.body).where(table.c.id == id_)).one_or_none()
+    if body is None:
+        raise NotFound(kind, id_)
+    return shape.decode(body)
+
+
+def listed(
+    connection: Connection,
+    table: Table,
+    shape: Shape[T],
+    wanted: Select[Any],
+    *,
+    newest_first: bool,
+    page: Page,
+) -> list[T]:
+    """Values by creation (or newest first), one page of them.
+
+    Raises:
+        NotFound: the page's marker names nothing.
+    """
+    number = table.c.number
+    if page.marker is not None:
+        place = connection.scalars(select(number).where(table.c.id == page.marker)).one_or_none()
+        if place is None:
+            raise NotFound("marker", page.marker)
+        wanted = wanted.where(number < place if newest_first else number > place)
+    ordered = wanted.order_by(number.desc() if newest_first else number).limit(page.limit)
+    return [shape.decode(row.body) for row in connection.execute(ordered)]
+
+
+def matching(table: Table, **equal: object) -> Select[Any]:
+    """The bodies of rows whose columns equal these values; None leaves a column free."""
+    query = select(table.c.body)
+    for column, value in equal.items():
+        if value is not None:
+            query = query.where(table.c[column] == value)
+    return query
+
+
+def due(
+    connection: Connection,
+    shape: Shape[T],
+    *,
+    where: ColumnElement[bool],
+    time: Column[Any],
+    now: Instant,
+    limit: int,
+) -> list[T]:
+    """Values of a table with bodies whose `time` has come, the longest overdue first."""
+    table = time.table
+    query = (
+        select(table.c.body).where(where, time <= now).order_by(time, table.c.number).limit(limit)
+    )
+    return [shape.decode(body) for body in connection.scalars(query)]

@@ -1,0 +1,142 @@
+"""Rows <-> the values of providers, inventories, consumers and bookings."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.consumers import Consumer
+from moorage.domain.period import Period
+from moorage.domain.placement import Occupant
+from moorage.domain.providers import Inventory, ResourceProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.period import Instant
+
+
+_STATES = {state.value: state for state in BookingState}
+_BINDINGS = {binding.value: binding for binding in Binding}
+
+
+def inventory(row: Any) -> Inventory:  # noqa: ANN401 - a row of `inventories`
+    """One inventory."""
+    return Inventory(
+        row.resource_class,
+        row.total,
+        row.reserved,
+        row.min_unit,
+        row.max_unit,
+        row.step_size,
+        row.allocation_ratio,
+        row.updated_at,
+    )
+
+
+def inventory_columns(provider: str, one: Inventory, now: Instant) -> dict[str, object]:
+    """What to write for one inventory."""
+    return {
+        "provider": provider,
+        "resource_class": one.resource_class,
+        "total": one.total,
+        "reserved": one.reserved,
+        "min_unit": one.min_unit,
+        "max_unit": one.max_unit,
+        "step_size": one.step_size,
+        "allocation_ratio": float(one.allocation_ratio),
+        "updated_at": now,
+    }
+
+
+def provider(
+    row: Any,  # noqa: ANN401 - a row of `providers`
+    inventories: Iterable[Inventory],
+    traits: Iterable[str],
+    aggregates: Iterable[str],
+) -> ResourceProvider:
+    """One provider with all it has."""
+    return ResourceProvider(
+        uuid=row.uuid,
+        name=row.name,
+        parent_uuid=row.parent,
+        root_uuid=row.root,
+        generation=row.generation,
+        revision=row.revision,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        inventories=tuple(inventories),
+        traits=frozenset(traits),
+        aggregates=frozenset(aggregates),
+    )
+
+
+def consumer(row: Any) -> Consumer:  # noqa: ANN401 - a row with the columns of `consumers`
+    """One consumer."""
+    return Consumer(row.uuid, row.project_id, row.user_id, row.type, row.generation)
+
+
+def occupant(consumer_uuid: str, project_id: str, tags: str | None) -> Occupant:
+    """Who a booking's consumer is to policies; `tags` is JSON, or None for no member."""
+    return Occupant(
+        consumer_uuid, project_id, frozenset() if tags is None else frozenset(json.loads(tags))
+    )
+
+
+def bookings(rows: Iterable[Any]) -> tuple[Booking, ...]:
+    """Put rows, one per resource class, together to bookings, in the order of their rows."""
+    amounts: dict[tuple[Any, ...], dict[str, int]] = {}
+    for row in rows:
+        key = (
+            row.consumer,
+            row.provider,
+            row.start_at,
+            row.end_at,
+            row.state,
+            row.lapses_at,
+            row.binding,
+            row.decision,
+        )
+        amounts.setdefault(key, {})[row.resource_class] = row.amount
+    return tuple(_booking(key, found) for key, found in amounts.items())
+
+
+def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
+    who, where, start, end, state, lapses_at, binding, decision = key
+    return Booking(
+        who,
+        where,
+        MappingProxyType(dict(sorted(amounts.items()))),
+        Period(start, end),
+        _STATES[state],
+        lapses_at,
+        _BINDINGS[binding],
+        decision,
+    )
+
+
+def booking_columns(one: Booking) -> Iterator[dict[str, object]]:
+    """What to write for one booking: a row per resource class."""
+    for resource_class, amount in one.amounts.items():
+        yield {
+            "consumer": one.consumer,
+            "provider": one.provider,
+            "resource_class": resource_class,
+            "amount": amount,
+            "start_at": one.period.start,
+            "end_at": one.period.end,
+            "lapses_at": one.lapses_at,
+            "state": one.state.value,
+            "binding": one.binding.value,
+            "decision": one.decision,
+        }
+
+
+def by(rows: Iterable[Any], attribute: str) -> Mapping[str, list[Any]]:
+    """Rows grouped by one of their columns."""
+    found: dict[str, list[Any]] = {}
+    for row in rows:
+        found.setdefault(getattr(row, attribute), []).append(row)
+    return found

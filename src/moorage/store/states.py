@@ -1,0 +1,135 @@
+"""Loads what a snapshot must know of providers: all of them, or a few by UUID."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, select
+
+from moorage.domain.topology import EMPTY
+from moorage.engine.snapshot import ProviderState
+from moorage.store import bodies, rows, tables
+from moorage.store.batch import chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sqlalchemy import Connection, Select
+
+    from moorage.domain.providers import ResourceProvider
+    from moorage.domain.topology import Topology
+
+_b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
+_SOME: Final[Any] = bindparam("providers", expanding=True)
+
+_PROVIDERS = select(tables.providers)
+_INVENTORIES = select(tables.inventories).order_by(
+    tables.inventories.c.provider, tables.inventories.c.resource_class
+)
+_TRAITS = select(tables.provider_traits)
+_AGGREGATES = select(tables.provider_aggregates)
+_BOOKINGS = (
+    select(tables.bookings, _c.project_id, _m.tags)
+    .join(tables.consumers, _c.uuid == _b.consumer)
+    .outerjoin(tables.members, _m.consumer == _b.consumer)
+    .order_by(_b.number)
+)
+
+_SOME_PROVIDERS = _PROVIDERS.where(tables.providers.c.uuid.in_(_SOME))
+_SOME_INVENTORIES = _INVENTORIES.where(tables.inventories.c.provider.in_(_SOME))
+_SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
+_SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_SOME))
+_SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
+
+
+def every_state(connection: Connection) -> Iterator[ProviderState]:
+    """All providers there are."""
+
+    def read(query: Select[Any]) -> Iterable[Any]:
+        return connection.execute(query)
+
+    providers = _assembled(read(_PROVIDERS), read(_INVENTORIES), read(_TRAITS), read(_AGGREGATES))
+    return _booked(providers, read(_BOOKINGS))
+
+
+def states(connection: Connection, uuids: Iterable[str]) -> Iterator[ProviderState]:
+    """Those of the named providers that exist."""
+    for some in chunks(uuids):
+
+        def read(query: Select[Any], some: list[str] = some) -> Iterable[Any]:
+            return connection.execute(query, {"providers": some})
+
+        providers = _assembled(
+            read(_SOME_PROVIDERS),
+            read(_SOME_INVENTORIES),
+            read(_SOME_TRAITS),
+            read(_SOME_AGGREGATES),
+        )
+        yield from _booked(providers, read(_SOME_BOOKINGS))
+
+
+def rebooked(
+    connection: Connection, known: Mapping[str, ResourceProvider]
+) -> Iterator[ProviderState]:
+    """Known providers of which only bookings and counters have changed."""
+    for some in chunks(known):
+        parameters = {"providers": some}
+        counters = connection.execute(_SOME_PROVIDERS, parameters)
+        providers = [
+            replace(
+                known[row.uuid],
+                generation=row.generation,
+                revision=row.revision,
+                updated_at=row.updated_at,
+            )
+            for row in counters
+        ]
+        yield from _booked(providers, connection.execute(_SOME_BOOKINGS, parameters))
+
+
+def _assembled(
+    providers: Iterable[Any],
+    inventories: Iterable[Any],
+    traits: Iterable[Any],
+    aggregates: Iterable[Any],
+) -> list[ResourceProvider]:
+    stock = rows.by(inventories, "provider")
+    traits_of, aggregates_of = rows.by(traits, "provider"), rows.by(aggregates, "provider")
+    return [
+        rows.provider(
+            row,
+            (rows.inventory(one) for one in stock.get(row.uuid, ())),
+            (one.trait for one in traits_of.get(row.uuid, ())),
+            (one.aggregate for one in aggregates_of.get(row.uuid, ())),
+        )
+        for row in providers
+    ]
+
+
+def _booked(
+    providers: Iterable[ResourceProvider], bookings: Iterable[Any]
+) -> Iterator[ProviderState]:
+    on = rows.by(bookings, "provider")
+    for provider in providers:
+        mine = on.get(provider.uuid, ())
+        occupants = {
+            row.consumer: rows.occupant(row.consumer, row.project_id, row.tags) for row in mine
+        }
+        yield ProviderState(provider, rows.bookings(mine), tuple(occupants.values()))
+
+
+def topology(connection: Connection) -> Topology:
+    """The stored topology; empty before the first one."""
+    body = connection.scalars(select(tables.topology.c.body)).one_or_none()
+    return EMPTY if body is None else bodies.TOPOLOGY.decode(body)
+
+
+def subjects(connection: Connection, after: int) -> tuple[set[str], set[str]]:
+    """Providers that changed after a revision: all of them, and those wholly."""
+    log = tables.changes.c
+    found = connection.execute(
+        select(log.subject, log.bookings_only).where(log.revision > bindparam("after")),
+        {"after": after},
+    ).all()
+    return {row.subject for row in found}, {row.subject for row in found if not row.bookings_only}

@@ -1,0 +1,232 @@
+"""The tables of the ledger, in SQLAlchemy Core.
+
+Keys are the names of the wire (UUIDs, class and trait names), so that a write needs no
+look-up of surrogate ids. Instants are BIGINT microseconds since the epoch; "never" is
+`FOREVER`, not NULL, so that every comparison is plain arithmetic. What is searched is a
+column; what is only carried is JSON in `body`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+"""A running number; SQLite counts by itself only in a column of exactly this type."""
+_UUID = String(36)
+_NAME = String(255)
+_LATE: Final[Any] = {"deferrable": True, "initially": "DEFERRED"}
+"""Judged at the end of the transaction: by then the commit has named what is unknown."""
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("topology_revision", BigInteger, nullable=False),
+    Column("log_start", BigInteger, nullable=False),
+    comment="One row: the newest revision; the log holds every revision after log_start.",
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
+    Column("subject", String(36), primary_key=True),
+    Column("bookings_only", Boolean, nullable=False),
+    comment="The change log: which providers a revision touched.",
+)
+
+resource_classes = Table(
+    "resource_classes",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("name", _NAME, nullable=False, unique=True),
+    Column("place", Integer, comment="place among the standard classes; NULL: custom"),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+traits = Table(
+    "traits",
+    metadata,
+    Column("name", _NAME, primary_key=True),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+providers = Table(
+    "providers",
+    metadata,
+    Column("uuid", _UUID, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("parent", _UUID, ForeignKey("providers.uuid"), index=True),
+    Column("root", _UUID, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+inventories = Table(
+    "inventories",
+    metadata,
+    Column("provider", _UUID, ForeignKey("providers.uuid"), primary_key=True),
+    Column(
+        "resource_class",
+        _NAME,
+        ForeignKey("resource_classes.name", onupdate="CASCADE"),
+        primary_key=True,
+        index=True,
+    ),
+    Column("total", BigInteger, nullable=False),
+    Column("reserved", BigInteger, nullable=False),
+    Column("min_unit", BigInteger, nullable=False),
+    Column("max_unit", BigInteger, nullable=False),
+    Column("step_size", BigInteger, nullable=False),
+    Column("allocation_ratio", Double, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+provider_traits = Table(
+    "provider_traits",
+    metadata,
+    Column("provider", _UUID, ForeignKey("providers.uuid"), primary_key=True),
+    Column("trait", _NAME, ForeignKey("traits.name"), primary_key=True, index=True),
+)
+
+provider_aggregates = Table(
+    "provider_aggregates",
+    metadata,
+    Column("provider", _UUID, ForeignKey("providers.uuid"), primary_key=True),
+    Column("aggregate", _UUID, primary_key=True, index=True),
+)
+
+consumers = Table(
+    "consumers",
+    metadata,
+    Column("uuid", _UUID, primary_key=True),
+    Column("project_id", _NAME, nullable=False),
+    Column("user_id", _NAME, nullable=False),
+    Column("type", _NAME, nullable=False),
+    Column("generation", BigInteger, nullable=False, comment="0 while it has holds only"),
+    Index(None, "project_id", "user_id"),
+)
+
+bookings = Table(
+    "bookings",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("consumer", _UUID, ForeignKey("consumers.uuid"), nullable=False),
+    Column("provider", _UUID, ForeignKey("providers.uuid", **_LATE), nullable=False),
+    Column(
+        "resource_class",
+        _NAME,
+        ForeignKey("resource_classes.name", onupdate="CASCADE", **_LATE),
+        nullable=False,
+    ),
+    Column("amount", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Column("lapses_at", BigInteger, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("binding", String(16), nullable=False),
+    Column("decision", _UUID, index=True),
+    UniqueConstraint("consumer", "provider", "resource_class", "state"),
+    Index(None, "provider", "resource_class"),
+    Index(None, "lapses_at"),
+    Index(None, "end_at"),
+)
+
+ensembles = Table(
+    "ensembles",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+members = Table(
+    "members",
+    metadata,
+    Column("consumer", _UUID, primary_key=True),
+    Column("ensemble_id", _UUID, nullable=False, index=True),
+    Column("tags", Text, nullable=False, comment="JSON list: its role's tags"),
+    comment="Which consumers are members: by the member's UUID and by its server's.",
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("ensemble_id", _UUID, nullable=False, index=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("state", String(16), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "state", "expires_at"),
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("decision_id", _UUID, nullable=False, index=True),
+    Column("state", String(16), nullable=False),
+    Column("lapses_at", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "state", "lapses_at"),
+)
+
+explanations = Table(
+    "explanations",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("instance", Text, nullable=False),
+)
+
+flavors = Table(
+    "flavors",
+    metadata,
+    Column("id", _NAME, primary_key=True),
+    Column("name", _NAME, nullable=False, unique=True),
+    Column("body", Text, nullable=False),
+)
+
+topology = Table(
+    "topology",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+    comment="One row: the whole topology.",
+)
