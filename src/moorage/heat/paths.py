@@ -37,10 +37,6 @@ class Path:
         """The path of a group's member."""
         return Path((*self.steps, Step(str(number), index=True)))
 
-    def below(self, other: Path) -> bool:
-        """Whether this path leads through `other`, or is it."""
-        return self.steps[: len(other.steps)] == other.steps
-
     def within(self, stack: Path) -> Path:
         """The rest of the way, seen from `stack`."""
         return Path(self.steps[len(stack.steps) :])

@@ -19,7 +19,6 @@ from moorage.heat import expect
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName
     from moorage.heat.found import Declared, Server, ServerGroup
     from moorage.heat.marked import Marked
     from moorage.heat.paths import Path
@@ -97,7 +96,7 @@ def _of_zones(cast: Cast, servers: Sequence[Server]) -> Iterator[_Placed]:
 def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) -> _Placed:
     source = one.node.plain()
     try:
-        statement = read_statement(_filled(source, one.path), "policy")
+        statement = read_statement(_filled(source, one), "policy")
     except InvalidDescription as error:
         raise _at(one.node, error) from error
     if isinstance(source, dict) and ("members" in source or "zip" in source):
@@ -108,18 +107,20 @@ def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) 
         if not members:
             raise one.node.invalid("there is no member this policy could speak about")
         selectors = cast.shortest(members)
-    name = "/".join(filter(None, (str(one.stack), statement.name)))
+    # What a group's definition states, each of its members states for itself.
+    prefix = one.path if one.path.steps[-1].index else one.stack
+    name = "/".join(filter(None, (str(prefix), statement.name)))
     return replace(statement, name=name, members=selectors), one.node
 
 
-def _filled(source: object, path: Path) -> object:
-    """The statement as written, with the defaults that its place gives it.
-
-    The name without the stack's own part: that part is put before every name.
-    """
+def _filled(source: object, one: Declared) -> object:
+    """The statement as written, with the defaults that its place gives it."""
     if not isinstance(source, dict):
         return source
-    filled: dict[str, object] = {"name": f"{path.steps[-1].name}-{source.get('type')}", **source}
+    kind = source.get("type")
+    last = one.path.steps[-1]
+    name = f"{kind}" if last.index else f"{last.name}-{kind}"
+    filled: dict[str, object] = {"name": name, **source}
     if "members" not in source and "zip" not in source:
         filled["members"] = list(_EVERYONE)
     return filled
@@ -149,8 +150,3 @@ def _at(node: Marked, error: InvalidDescription) -> InvalidDescription:
     exact = node.value.get(key) if isinstance(node.value, dict) else None
     error.path = None
     return expect.placed(error, node if exact is None else exact)
-
-
-def names(members: Sequence[MemberName]) -> str:
-    """Members as people read them."""
-    return ", ".join(map(str, members))

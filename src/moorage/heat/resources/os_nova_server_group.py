@@ -31,14 +31,12 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG0
     Raises:
         InvalidDescription: not exactly one of Nova's four policies, or a rule it does not have.
     """
-    for name, node in resource.properties.items():
+    for name, given in resource.properties.items():
         if name not in {"name", "policies", "rules"}:
-            raise node.invalid(f"a server group has no property {name!r}")
-    for name in ("policies", "rules"):
-        node = resource.properties.get(name)
-        later = None if node is None else pending(node)
-        if node is not None and later is not None:
-            raise node.invalid(f"{later} is not known before the stack is made")
+            raise given.invalid(f"a server group has no property {name!r}")
+        later = pending(given) if name != "name" else None
+        if later is not None:
+            raise given.invalid(f"{later} is not known before the stack is made")
     policy = _policy(resource.properties)
     yield ServerGroup(
         resource.path, resource.node, policy, _max_per_host(resource.properties, policy)
