@@ -106,11 +106,12 @@ def _anchors(snapshot: Snapshot, query: CandidateQuery) -> Bools:
 
 
 def _lone_roots(snapshot: Snapshot, sharing: Mapping[int, Sequence[int]]) -> Bools:
-    """Roots without children and without sharing providers: at most one candidate each."""
+    """Roots without children that neither borrow nor lend: at most one candidate, theirs alone."""
     sizes = np.bincount(snapshot.root[snapshot.alive], minlength=len(snapshot.uuids))
     lone: Bools = sizes == 1
-    if sharing:
-        lone[list(sharing)] = False
+    for anchor, lenders in sharing.items():
+        lone[anchor] = False
+        lone[list(lenders)] = False
     return lone
 
 
