@@ -1,0 +1,214 @@
+"""Backtracking over an ideal fleet: does any placement meet these primitives?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from moorage.policies.primitives import (
+    Apart,
+    AtLeastDomains,
+    AtMost,
+    AtMostTogether,
+    NeverOn,
+    OnlyOn,
+    SameDomain,
+    Skew,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.topology import Level
+    from moorage.policies.ideal import IdealGround
+    from moorage.policies.primitives import Primitive
+
+STEPS: Final = 20_000
+"""Hosts tried before giving up."""
+
+
+class GaveUp(Exception):
+    """The search was cut off without an answer."""
+
+
+@dataclass
+class _Tally:
+    """A primitive with the members of it that stand already, per domain."""
+
+    primitive: Primitive
+    column: Sequence[int]
+    to_come: int
+    counts: dict[int, int] = field(default_factory=dict)
+    others: dict[int, int] = field(default_factory=dict)
+
+    def put(self, domain: int, *, as_other: bool, step: int) -> None:
+        """Count a member in (`step` 1) or out again (-1)."""
+        counts = self.others if as_other else self.counts
+        counts[domain] = counts.get(domain, 0) + step
+        if not counts[domain]:
+            del counts[domain]
+        if not as_other:
+            self.to_come -= step
+
+    def hopeless(self) -> bool:
+        """Whether the members still to come cannot make it hold any more."""
+        hopeless = False  # OnlyOn, NeverOn: what these name is known only where there is a fleet
+        match self.primitive:
+            case AtMost(limit=limit):
+                hopeless = any(count > limit for count in self.counts.values())
+            case AtMostTogether(limit=limit, domains=domains):
+                fullest = sorted(self.counts.values(), reverse=True)[:domains]
+                hopeless = sum(fullest) > limit
+            case AtLeastDomains(limit=limit):
+                hopeless = len(self.counts) + self.to_come < limit
+            case SameDomain():
+                hopeless = len(self.counts) > 1
+            case Skew(limit=limit, domains=eligible):
+                most = max(self.counts.values(), default=0)
+                missing = sum(max(0, most - limit - self.counts.get(d, 0)) for d in eligible)
+                hopeless = missing > self.to_come
+            case Apart():
+                hopeless = not self.counts.keys().isdisjoint(self.others)
+        return hopeless
+
+
+def search(
+    ground: IdealGround, members: Sequence[MemberName], primitives: Sequence[Primitive]
+) -> Mapping[MemberName, int] | None:
+    """A placement that meets all primitives, or None when there is none.
+
+    Raises:
+        GaveUp: neither was found within `STEPS` steps.
+    """
+    tallies = [
+        _Tally(one, ground.domains(one.level), len(one.members))
+        for one in primitives
+        if not isinstance(one, OnlyOn | NeverOn)
+    ]
+    if any(tally.hopeless() for tally in tallies):
+        return None
+    return _Search(ground, _linked(members, tallies), tallies).run()
+
+
+def _linked(members: Sequence[MemberName], tallies: Sequence[_Tally]) -> list[MemberName]:
+    """An order that puts members that must stand together one after the other."""
+    together: dict[MemberName, list[MemberName]] = {}
+    for tally in tallies:
+        if isinstance(tally.primitive, SameDomain):
+            for member in tally.primitive.members:
+                together.setdefault(member, []).extend(tally.primitive.members)
+    found: dict[MemberName, None] = {}
+    for member in sorted(members):
+        waiting = [member]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found[one] = None
+                waiting += reversed(together.get(one, []))
+    return list(found)
+
+
+class _Search:
+    """One run, with its state."""
+
+    def __init__(
+        self, ground: IdealGround, order: Sequence[MemberName], tallies: Sequence[_Tally]
+    ) -> None:
+        self._ground = ground
+        self._order = order
+        self._hosts: dict[MemberName, int] = {}
+        self._on: dict[int, int] = {}
+        """Host -> members on it."""
+        self._left = STEPS
+        self._of: dict[MemberName, list[tuple[_Tally, bool]]] = {member: [] for member in order}
+        for tally in tallies:
+            for member in tally.primitive.members:
+                self._of[member].append((tally, False))
+            if isinstance(tally.primitive, Apart):
+                for member in tally.primitive.others:
+                    self._of[member].append((tally, True))
+
+    def run(self) -> Mapping[MemberName, int] | None:
+        """Depth first, without recursion: ensembles may be larger than the stack."""
+        choices: list[Iterator[int]] = []
+        while len(self._hosts) < len(self._order):
+            if len(choices) == len(self._hosts):
+                choices.append(self._candidates(self._order[len(self._hosts)]))
+            if not self._advance(choices[-1]):
+                choices.pop()
+                if not choices:
+                    return None
+                self._take_back(self._order[len(choices) - 1])
+        return self._hosts
+
+    def _advance(self, candidates: Iterator[int]) -> bool:
+        member = self._order[len(self._hosts)]
+        for host in candidates:
+            self._left -= 1
+            if self._left < 0:
+                raise GaveUp
+            self._put(member, host)
+            if not any(tally.hopeless() for tally, _ in self._of[member]):
+                return True
+            self._take_back(member)
+        return False
+
+    def _put(self, member: MemberName, host: int) -> None:
+        self._hosts[member] = host
+        self._on[host] = self._on.get(host, 0) + 1
+        for tally, as_other in self._of[member]:
+            tally.put(tally.column[host], as_other=as_other, step=1)
+
+    def _take_back(self, member: MemberName) -> None:
+        host = self._hosts.pop(member)
+        self._on[host] -= 1
+        if not self._on[host]:
+            del self._on[host]
+        for tally, as_other in self._of[member]:
+            tally.put(tally.column[host], as_other=as_other, step=-1)
+
+    def _candidates(self, member: MemberName) -> Iterator[int]:
+        """Hosts worth trying: of hosts that nothing tells apart, one; the least used first."""
+        leaves = self._ground.leaf_count
+        used: dict[int, list[int]] = {}
+        for host in self._on:
+            used.setdefault(host % leaves, []).append(host)
+        fresh = self._fresh_leaves(set(used))
+        rows = [row for leaf in used for row in used[leaf]]
+        for leaf, hosts in used.items():
+            rows += self._first_free(leaf, hosts)
+        mine = [tally for tally, as_other in self._of[member] if not as_other]
+
+        def load(host: int) -> tuple[int, int, int]:
+            crowd = sum(tally.counts.get(tally.column[host], 0) for tally in mine)
+            return (crowd, self._on.get(host, 0), host)
+
+        yield from sorted([*rows, *fresh], key=load)
+
+    def _first_free(self, leaf: int, hosts: Sequence[int]) -> list[int]:
+        taken = set(hosts)
+        leaves = self._ground.leaf_count
+        rows = range(leaf, self._ground.host_count, leaves)
+        return [next(row for row in rows if row not in taken)] if len(taken) < len(rows) else []
+
+    def _fresh_leaves(self, used: set[int]) -> list[int]:
+        """The first host of one unused leaf for each combination of the domains above it."""
+        found: dict[tuple[object, ...], int] = {}
+        touched = {
+            (level, self._ground.domains(level)[leaf]) for leaf in used for level in self._above
+        }
+        for leaf in range(self._ground.leaf_count):
+            if leaf in used:
+                continue
+            place = tuple(
+                domain if (level, domain) in touched else None
+                for level in self._above
+                for domain in (self._ground.domains(level)[leaf],)
+            )
+            found.setdefault(place, leaf)
+        return list(found.values())
+
+    @property
+    def _above(self) -> list[Level]:
+        return list(self._ground.counts)
