@@ -49,6 +49,10 @@ class Proposal:
     """Hosts (UUIDs) that may not be used."""
     also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
     """Further changes for the same transaction."""
+    freed: frozenset[str] = frozenset()
+    """Consumers of members that are no more; their holds are dropped."""
+    dropped_claims: frozenset[str] = frozenset()
+    """Claims of the decision before that do not go on under the new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,11 @@ def _state(
     anew = proposal.anew(stand)
     period = Period(snapshot.taken_at, FOREVER)
     request = request_for(proposal.ensemble, stand, anew, period, ask.objective)
+    request = replace(
+        request,
+        own_consumers=request.own_consumers | proposal.freed,
+        released=request.released | proposal.freed,
+    )
     kept = kept_hosts(parts.store, snapshot, proposal.ensemble)
     return build(request, snapshot, kept=kept | proposal.barred)
 

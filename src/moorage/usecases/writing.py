@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.changes import PutBookings, PutClaim, PutDecision, PutEnsemble
+from moorage.domain.changes import DropBookings, PutBookings, PutClaim, PutDecision, PutEnsemble
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import (
     DECISION_TABLE,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MEMBER_TYPE: Final = "MOORAGE_MEMBER"
 """Consumer type of a member whose place is held; Placement's wire never shows it."""
 
+_OPEN: Final = {ClaimState.BUILDING, ClaimState.ACTIVE}
+
 
 def changes_for(
     store: Store, proposal: Proposal, decision: Decision, found: Found, stand: Standing
@@ -42,8 +44,9 @@ def changes_for(
         PutEnsemble(
             replace(proposal.ensemble, updated_at=decision.updated_at), proposal.generation
         ),
-        *_supersede(store, decision),
+        *_supersede(store, decision, proposal.dropped_claims),
         PutDecision(decision, None),
+        DropBookings(proposal.freed),
         *_holds(proposal.ensemble, decision, found, stand),
         *proposal.also(decision),
     )
@@ -83,7 +86,7 @@ def hold_booking(member: Member, place: Place, decision: Decision) -> tuple[Book
     )
 
 
-def _supersede(store: Store, decision: Decision) -> Iterator[Change]:
+def _supersede(store: Store, decision: Decision, dropped: frozenset[str]) -> Iterator[Change]:
     """End the decision before this one; its open claims go on under the new one."""
     before = store.decisions(
         project_id=decision.project_id, ensemble_id=decision.ensemble_id, page=Page(limit=1)
@@ -94,7 +97,7 @@ def _supersede(store: Store, decision: Decision) -> Iterator[Change]:
             ended = replace(old, state=state, updated_at=decision.updated_at)
             yield PutDecision(ended, old.generation)
         for claim in store.claims(decision_id=old.id):
-            if claim.state in {ClaimState.BUILDING, ClaimState.ACTIVE}:
+            if claim.id not in dropped and claim.state in _OPEN:
                 yield moved(claim, decision)
 
 

@@ -1,0 +1,205 @@
+"""Change an ensemble: counts, policies, metadata; once it is placed, decided in the same step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, PutEnsemble
+from moorage.domain.describe import read_role, read_statement
+from moorage.domain.ensembles import MemberName, PolicyStatement
+from moorage.domain.errors import ConcurrentUpdate, InUse, InvalidDescription, LimitExceeded
+from moorage.usecases.access import own_ensemble
+from moorage.usecases.create_ensemble import Made, new_members
+from moorage.usecases.joint import Ask
+from moorage.usecases.merge import merged_statement
+from moorage.usecases.roles import Names, resolve_role
+from moorage.usecases.settle import Naming, Proposal, settle, unplaced
+from moorage.usecases.soundness import check_policies
+from moorage.usecases.standing import MemberStatus, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changes, as written: roles and policies are merged by name."""
+
+    name: str | None = None
+    metadata: Mapping[str, str] | None = None
+    members: Sequence[Mapping[str, object]] = ()
+    """`{"name": "db", "count": 4}`, or a whole new role."""
+    policies: Sequence[Mapping[str, object]] = ()
+    """`{"name": "db-ha", "keep": 3}`, or a whole new policy."""
+    remove_policies: frozenset[str] = frozenset()
+    generation: int | None = None
+    """The generation that changes; None: whichever there is."""
+
+    @property
+    def placing(self) -> bool:
+        """Whether members or policies change, so that places must be judged."""
+        return bool(self.members or self.policies or self.remove_policies)
+
+
+def change_ensemble(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    change: Change,
+    ask: Ask | None,
+    *,
+    dry_run: bool = False,
+) -> Made:
+    """Change an ensemble.
+
+    If it is placed, or `ask` is given, new members are placed with all present ones staying
+    put, in the same transaction; a change of policies must hold for those present. A smaller
+    count takes away members without a server, the highest index first.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        ConcurrentUpdate: it has another generation.
+        InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as at creation.
+        InUse: a smaller count would take away members that have a server.
+        Infeasible: the changed ensemble cannot be placed; nothing was changed.
+    """
+    stored = own_ensemble(parts.store, caller, ensemble_id)
+    check_generation(stored, change.generation)
+    stand = standing(parts.store.snapshot(), stored)
+    changed = changed_ensemble(parts, stored, change, stand.status)
+    check_policies(parts.store.snapshot().topology, changed)
+    if change.placing and (ask is not None or stand.places):
+        proposal = Proposal(
+            changed, stored.generation, unplaced(changed), freed=_gone(stored, changed)
+        )
+        naming = Naming(parts.ids.uuid())
+        settled = settle(parts, caller, proposal, ask or Ask(), naming, dry_run=dry_run)
+        return Made(settled.ensemble, settled.decision, dry_run)
+    if dry_run:
+        return Made(changed, None, dry_run=True)
+    parts.store.commit(
+        Changeset((PutEnsemble(replace(changed, updated_at=parts.store.now()), stored.generation),))
+    )
+    return Made(parts.store.ensemble(stored.id), None)
+
+
+def _gone(stored: Ensemble, changed: Ensemble) -> frozenset[str]:
+    stay = {member.uuid for member in changed.members}
+    return frozenset(member.uuid for member in stored.members) - stay
+
+
+def check_generation(ensemble: Ensemble, generation: int | None) -> None:
+    """Let a change pass that names the ensemble's generation, or none.
+
+    Raises:
+        ConcurrentUpdate: it names another.
+    """
+    if generation is not None and generation != ensemble.generation:
+        raise ConcurrentUpdate(
+            f"ensemble {ensemble.id} has generation {ensemble.generation}, not {generation}",
+            subject=ensemble.id,
+        )
+
+
+def changed_ensemble(
+    parts: Parts,
+    stored: Ensemble,
+    change: Change,
+    status: Mapping[MemberName, MemberStatus],
+) -> Ensemble:
+    """The ensemble after the change; nothing is placed yet."""
+    changed = stored
+    known = Names(parts.store)
+    for index, source in enumerate(change.members):
+        changed = _with_role(parts, changed, source, known, f"members[{index}]", status)
+    if len(changed.members) > parts.limits.members:
+        raise LimitExceeded("members", limit=parts.limits.members, requested=len(changed.members))
+    return replace(
+        changed,
+        name=change.name or stored.name,
+        metadata=stored.metadata
+        if change.metadata is None
+        else MappingProxyType(dict(change.metadata)),
+        policies=_policies(stored, change),
+    )
+
+
+def _with_role(
+    parts: Parts,
+    ensemble: Ensemble,
+    source: Mapping[str, object],
+    known: Names,
+    path: str,
+    status: Mapping[MemberName, MemberStatus],
+) -> Ensemble:
+    names = {role.name for role in ensemble.roles}
+    if source.get("name") not in names:
+        described = read_role(source, path)
+        role = resolve_role(parts.store, described, known, path)
+        wider = replace(ensemble, roles=(*ensemble.roles, role))
+        return wider.grown(role.name, new_members(parts.ids, role.name, range(described.count)))
+    name = str(source["name"])
+    extra = sorted(set(source) - {"name", "count"})
+    if extra:
+        raise InvalidDescription(
+            f"of role {name} only the count can change, not {', '.join(extra)}",
+            path=f"{path}.{extra[0]}",
+        )
+    count = read_role({**source, "resources": {"VCPU": 1}}, path).count
+    return _with_count(parts, ensemble, name, count, status)
+
+
+def _with_count(
+    parts: Parts,
+    ensemble: Ensemble,
+    role: str,
+    count: int,
+    status: Mapping[MemberName, MemberStatus],
+) -> Ensemble:
+    present = sorted(m.name.index for m in ensemble.members if m.name.role == role)
+    if count >= len(present):
+        taken, index = set(present), 0
+        fresh: list[int] = []
+        while len(fresh) < count - len(present):
+            if index not in taken:
+                fresh.append(index)
+            index += 1
+        return ensemble.grown(role, new_members(parts.ids, role, fresh))
+    free = [i for i in present if status.get(MemberName(role, i)) not in _BUSY]
+    surplus = len(present) - count
+    if surplus > len(free):
+        raise InUse("role", f"{role}: {len(present) - len(free)} of its members have a server")
+    gone = {MemberName(role, i) for i in free[-surplus:]}
+    return without(ensemble, gone)
+
+
+_BUSY = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+
+
+def without(ensemble: Ensemble, gone: set[MemberName]) -> Ensemble:
+    """The ensemble with fewer members."""
+    stay: tuple[Member, ...] = tuple(m for m in ensemble.members if m.name not in gone)
+    return replace(ensemble, members=stay)
+
+
+def _policies(stored: Ensemble, change: Change) -> tuple[PolicyStatement, ...]:
+    found = {one.name: one for one in stored.policies}
+    for name in change.remove_policies:
+        if found.pop(name, None) is None:
+            raise InvalidDescription(f"no policy {name}", path="remove_policies")
+    for index, source in enumerate(change.policies):
+        path = f"policies[{index}]"
+        named = source.get("name")
+        before = found.get(named) if isinstance(named, str) else None
+        if before is None:
+            fresh = read_statement(source, path)
+            found[fresh.name] = fresh
+        else:
+            found[before.name] = merged_statement(before, source, path)
+    return tuple(found.values())

@@ -1,0 +1,71 @@
+"""Forget an ensemble: its holds are released, its servers stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import (
+    Change,
+    Changeset,
+    DeleteEnsemble,
+    DropBookings,
+    PutClaim,
+    PutDecision,
+)
+from moorage.domain.decisions import (
+    DECISION_TABLE,
+    ClaimState,
+    ClaimStep,
+    DecisionStep,
+    claim_after,
+    decision_after,
+)
+from moorage.usecases.access import own_ensemble
+from moorage.usecases.change_ensemble import check_generation
+from moorage.usecases.writing import current_decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+
+def delete_ensemble(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Ensemble:
+    """Delete an ensemble. Holds and building claims end; allocations of servers stay.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        ConcurrentUpdate: it has another generation.
+    """
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    check_generation(ensemble, generation)
+    if not dry_run:
+        parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
+    return ensemble
+
+
+def _changes(parts: Parts, ensemble: Ensemble) -> Iterator[Change]:
+    now = parts.store.now()
+    yield DropBookings(frozenset(member.uuid for member in ensemble.members))
+    decision = current_decision(parts.store, ensemble)
+    if decision is not None:
+        if (decision.state, DecisionStep.RELEASE) in DECISION_TABLE:
+            state = decision_after(decision.state, DecisionStep.RELEASE)
+            yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+        for claim in parts.store.claims(decision_id=decision.id):
+            if claim.state is ClaimState.BUILDING:
+                ended = claim_after(claim.state, ClaimStep.FAIL)
+                yield PutClaim(
+                    replace(claim, state=ended, updated_at=now), ClaimState.BUILDING.value
+                )
+    yield DeleteEnsemble(ensemble.id, ensemble.generation)

@@ -1,0 +1,99 @@
+"""Place the servers of a Heat template: as a new ensemble, or as one that is decided already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import DescriptionMismatch, HoldExpired
+from moorage.heat.compile import compile_template
+from moorage.heat.emit import Decided, emit
+from moorage.usecases.access import own_ensemble
+from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.labels import domains_of, label
+from moorage.usecases.template_match import differences
+from moorage.usecases.writing import current_decision
+
+if TYPE_CHECKING:
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.heat.compile import Compiled, Source
+    from moorage.usecases.joint import Ask
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.settle import Naming
+
+USABLE = frozenset({DecisionState.HELD, DecisionState.CONFIRMED, DecisionState.CLOSED})
+"""States in which a decision's places are there to be written into a template."""
+
+
+@dataclass(frozen=True, slots=True)
+class HotPlaced:
+    """A template's members with their decision, and the template that carries it."""
+
+    compiled: Compiled
+    ensemble: Ensemble
+    decision: Decision
+    template: str
+    dry_run: bool = False
+
+
+def place_template(
+    parts: Parts,
+    caller: Caller,
+    source: Source,
+    ask: Ask,
+    naming: Naming,
+    *,
+    dry_run: bool = False,
+) -> HotPlaced:
+    """Make an ensemble of a template, decide it and hold the places.
+
+    Raises:
+        InvalidDescription: the template, with path and line.
+        Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
+    """
+    compiled = compile_template(source)
+    made = create_ensemble(parts, caller, compiled.description, ask, naming, dry_run=dry_run)
+    assert made.decision is not None, "it was asked for"
+    template = _emitted(parts, source, compiled, made.ensemble, made.decision)
+    return HotPlaced(compiled, made.ensemble, made.decision, template, dry_run)
+
+
+def match_template(parts: Parts, caller: Caller, source: Source, ensemble_id: str) -> HotPlaced:
+    """Find a template's members in an ensemble by their names, and use its decision.
+
+    Raises:
+        InvalidDescription: the template, with path and line.
+        NotFound: no such ensemble for this caller.
+        DescriptionMismatch: the template describes another ensemble; the fields are listed.
+        HoldExpired: the ensemble has no decision whose places are still there.
+    """
+    compiled = compile_template(source)
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    diff = differences(parts.store, compiled.description, ensemble)
+    if diff:
+        raise DescriptionMismatch("the template", diff)
+    decision = current_decision(parts.store, ensemble)
+    if decision is None or decision.state not in USABLE:
+        state = "none was made" if decision is None else f"its last decision is {decision.state}"
+        raise HoldExpired(f"ensemble {ensemble.id} has no places to use: {state}")
+    template = _emitted(parts, source, compiled, ensemble, decision)
+    return HotPlaced(compiled, ensemble, decision, template)
+
+
+def _emitted(
+    parts: Parts, source: Source, compiled: Compiled, ensemble: Ensemble, decision: Decision
+) -> str:
+    snapshot = parts.store.snapshot()
+    places = {}
+    for member in compiled.keys:
+        host = snapshot.names[snapshot.row_of[decision.places[member].host]]
+        places[member] = {
+            str(level): label(ensemble.salt, level, name)
+            for level, name in domains_of(snapshot.topology, host).items()
+        }
+    decided = Decided(ensemble.id, decision.id, MappingProxyType(places))
+    return emit(source.template, compiled.keys, decided)

@@ -1,0 +1,173 @@
+"""Members of an ensemble: list them, let a running server join, let one leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Change, Changeset, DropBookings, PutClaim, PutEnsemble
+from moorage.domain.decisions import ClaimState, ClaimStep, claim_after
+from moorage.domain.ensembles import Member, MemberName
+from moorage.domain.errors import InUse, InvalidDescription, NotFound
+from moorage.usecases.access import own_ensemble, sees
+from moorage.usecases.change_ensemble import without
+from moorage.usecases.compliance import PolicyViolation, broken_policies
+from moorage.usecases.standing import MemberStatus, Standing, bookings_of, standing
+from moorage.usecases.writing import current_decision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+
+class Violated(InUse):
+    """A server may not join: it would break required policies, listed in `violations`."""
+
+    def __init__(self, server_id: str, violations: tuple[PolicyViolation, ...]) -> None:
+        super().__init__("server", server_id)
+        self.message = f"server {server_id} would break {', '.join(v.policy for v in violations)}"
+        self.violations = violations
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A member that joined, and the policies it breaks."""
+
+    member: Member
+    ensemble: Ensemble
+    violations: tuple[PolicyViolation, ...]
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """An ensemble with where its members stand."""
+
+    ensemble: Ensemble
+    stand: Standing
+    snapshot: Snapshot
+
+
+def list_members(parts: Parts, caller: Caller, ensemble_id: str) -> Where:
+    """The members and where they stand.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+    """
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    snapshot = parts.store.snapshot()
+    return Where(ensemble, standing(snapshot, ensemble), snapshot)
+
+
+def join(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    joining: Joining,
+    *,
+    dry_run: bool = False,
+) -> Joined:
+    """Let a running server join a role; it stands where its allocations are.
+
+    Raises:
+        NotFound: no such ensemble, or no such server of this project, for this caller.
+        InvalidDescription: no such role.
+        InUse: the server is a member already.
+        Violated: it would break required policies, and `joining` says to refuse that.
+    """
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    if not any(role.name == joining.role for role in ensemble.roles):
+        raise InvalidDescription(f"no role {joining.role}", path="member.name")
+    if any(member.server_id == joining.server_id for member in ensemble.members):
+        raise InUse("server", joining.server_id)
+    snapshot = parts.store.snapshot()
+    _check_server(parts, caller, snapshot, joining.server_id)
+    index = 1 + max(
+        (m.name.index for m in ensemble.members if m.name.role == joining.role), default=-1
+    )
+    member = Member(MemberName(joining.role, index), parts.ids.uuid(), joining.server_id)
+    grown = ensemble.grown(joining.role, (member,))
+    broken = broken_policies(snapshot, grown)
+    before = {one.policy for one in broken_policies(snapshot, ensemble)}
+    fresh = tuple(one for one in broken if one.required and one.policy not in before)
+    if fresh and joining.reject:
+        raise Violated(joining.server_id, fresh)
+    if not dry_run:
+        grown = replace(grown, updated_at=parts.store.now())
+        parts.store.commit(Changeset((PutEnsemble(grown, ensemble.generation),)))
+        grown = parts.store.ensemble(ensemble.id)
+    return Joined(member, grown, broken, dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Which server joins which role; with `reject`, only if no required policy breaks by it."""
+
+    role: str
+    server_id: str
+    reject: bool = True
+
+
+def leave(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    name: MemberName,
+    *,
+    keep_resources: bool,
+    dry_run: bool = False,
+) -> Ensemble:
+    """Take a member out. A server's allocations always stay: an end does not stop a server.
+
+    A held place is freed. A place that is claimed for a server being built is freed too,
+    unless `keep_resources` says to wait until it is a server; then the member may not leave.
+
+    Raises:
+        NotFound: no such ensemble, or member of it, for this caller.
+        InUse: its server is being built, and its resources are to be kept.
+    """
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    member = ensemble.member(name)
+    stand = standing(parts.store.snapshot(), ensemble)
+    if keep_resources and stand.of(name) is MemberStatus.BUILDING:
+        raise InUse("member", f"{name}: its server is still being built")
+    smaller = without(ensemble, {name})
+    if dry_run:
+        return smaller
+    smaller = replace(smaller, updated_at=parts.store.now())
+    parts.store.commit(
+        Changeset(
+            (
+                PutEnsemble(smaller, ensemble.generation),
+                DropBookings(frozenset({member.uuid})),
+                *_ended_claims(parts, ensemble, name),
+            )
+        )
+    )
+    return parts.store.ensemble(ensemble_id)
+
+
+def _ended_claims(parts: Parts, ensemble: Ensemble, name: MemberName) -> Iterator[Change]:
+    decision = current_decision(parts.store, ensemble)
+    if decision is None:
+        return
+    for claim in parts.store.claims(decision_id=decision.id):
+        if claim.member == name and claim.state is ClaimState.BUILDING:
+            state = claim_after(claim.state, ClaimStep.FAIL)
+            yield PutClaim(
+                replace(claim, state=state, updated_at=parts.store.now()), claim.state.value
+            )
+
+
+def _check_server(parts: Parts, caller: Caller, snapshot: Snapshot, server_id: str) -> None:
+    found = parts.store.consumer(server_id)
+    if (
+        found is None
+        or not sees(caller, found[0].project_id)
+        or not bookings_of(snapshot, server_id)
+    ):
+        raise NotFound("server", server_id)

@@ -1,0 +1,100 @@
+"""Does a description, such as a template's, describe this ensemble?
+
+Roles are compared by what they ask for, not by how it was written: a flavor by its resources,
+a policy by its parameters with their defaults. The ensemble may have policies the description
+does not state; the other way round is a difference.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from moorage.policies.registry import parse
+from moorage.usecases.roles import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.ensembles import Ensemble, PolicyStatement, Role
+    from moorage.usecases.ports import Store
+
+
+def differences(
+    store: Store, description: EnsembleDescription, ensemble: Ensemble
+) -> tuple[Mapping[str, object], ...]:
+    """Every field in which the description differs from the ensemble.
+
+    `described` is the ensemble's value, `requested` the description's, as in a claim's answer.
+
+    Raises:
+        UnknownName: the description names a flavor, class or trait that is not known here.
+    """
+    roles = {role.name: role for role in resolve(store, description.roles)}
+    counts = {role.name: role.count for role in description.roles}
+    found = [
+        _difference(role.name, "a role", None, "missing")
+        for role in ensemble.roles
+        if role.name not in roles
+    ]
+    for name, role in roles.items():
+        known = next((one for one in ensemble.roles if one.name == name), None)
+        if known is None:
+            found.append(_difference(name, None, "a role", "unknown"))
+            continue
+        if counts[name] != ensemble.count(name):
+            found.append(_difference(f"{name}.count", ensemble.count(name), counts[name]))
+        found += _roles_differ(known, role)
+    return (*found, *_policies_differ(description.policies, ensemble))
+
+
+def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
+    for name in sorted(known.resources.keys() | role.resources.keys()):
+        before, after = known.resources.get(name, 0), role.resources.get(name, 0)
+        if before != after:
+            effect = "exceeds" if after > before else "narrower"
+            yield _difference(f"{role.name}.{name}", before, after, effect)
+    for field, before, after in (
+        ("required", _groups(known.required), _groups(role.required)),
+        ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
+        ("member_of", _groups(known.member_of), _groups(role.member_of)),
+        ("tags", sorted(known.tags), sorted(role.tags)),
+    ):
+        if before != after:
+            yield _difference(f"{role.name}.{field}", before, after)
+
+
+def _groups(groups: tuple[frozenset[str], ...]) -> list[list[str]]:
+    return sorted(sorted(group) for group in set(groups))
+
+
+def _policies_differ(
+    statements: tuple[PolicyStatement, ...], ensemble: Ensemble
+) -> Iterator[Mapping[str, object]]:
+    known = {one.name: one for one in ensemble.policies}
+    for statement in statements:
+        path = f"policies.{statement.name}"
+        there = known.get(statement.name)
+        if there is None:
+            yield _difference(path, None, statement.type, "unknown")
+        elif _meaning(there) != _meaning(statement):
+            yield _difference(path, there.type, statement.type)
+
+
+def _meaning(statement: PolicyStatement) -> tuple[Any, ...]:
+    return (
+        parse(statement),
+        statement.zip,
+        statement.members if statement.zip else frozenset(statement.members),
+        statement.weight,
+        statement.phases,
+    )
+
+
+def _difference(
+    path: str, described: object, requested: object, effect: str = "differs"
+) -> Mapping[str, object]:
+    return MappingProxyType(
+        {"path": path, "described": described, "requested": requested, "effect": effect}
+    )
