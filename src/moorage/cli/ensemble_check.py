@@ -60,5 +60,5 @@ class Check(Command):
 def _verdict(verdict: Satisfiable) -> str:
     if not verdict.proved:
         return "no contradiction found (too large to settle offline)"
-    least = " and ".join(f">= {count} {level}s" for level, count in verdict.least.items())
+    least = ", ".join(f">= {count} {level}s" for level, count in verdict.least.items())
     return f"statically satisfiable on any fleet{f' with {least}' if least else ''}"

@@ -44,10 +44,11 @@ def ordered(levels: Iterable[Level]) -> dict[str, tuple[str, ...]]:
         names = trees.setdefault(level.tree, [])
         if level.name != HOST:
             names.append(level.name)
-    return {tree: tuple(sorted(names, key=_rank)) for tree, names in trees.items()}
+    return {tree: tuple(sorted(names, key=usual_rank)) for tree, names in trees.items()}
 
 
-def _rank(name: str) -> tuple[int, str]:
+def usual_rank(name: str) -> tuple[int, str]:
+    """Where a level usually stands, counted from the top."""
     return (ORDER.index(name), "") if name in ORDER else (len(ORDER), name)
 
 

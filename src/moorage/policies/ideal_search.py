@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.policies.ideal import IdealGround
     from moorage.policies.primitives import Primitive
 
-STEPS: Final = 20_000
+STEPS: Final = 8_000
 """Hosts tried before giving up."""
 
 
