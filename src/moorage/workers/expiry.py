@@ -1,0 +1,91 @@
+"""Notes lapses: decisions whose hold has run out, claims whose server never came.
+
+Any number of server processes may run the loop. They meet in the store: expiring an item is a
+changeset that names the state it expects, so of two workers one commits and the other finds
+nothing left to do; one that is killed half way has changed nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.usecases.ports import Store
+
+Expire: TypeAlias = "Callable[[Decision | Claim], object]"
+"""The use case: expires one item, or finds that there is nothing left to do."""
+
+BATCH: Final = 100
+"""Items looked at in one round."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one round did: how many items were due, and how many of them failed."""
+
+    due: int
+    failed: int
+
+
+def sweep(store: Store, expire: Expire, *, limit: int = BATCH) -> Swept:
+    """Expire what is due, one by one; an item that fails is logged and does not stop the rest."""
+    items = store.due(limit)
+    failed = 0
+    for item in items:
+        try:
+            expire(item)
+        except Exception:  # noqa: BLE001 - one bad item must not keep the others from lapsing
+            failed += 1
+            _log.exception("could not expire %s %s", type(item).__name__.lower(), item.id)
+    return Swept(due=len(items), failed=failed)
+
+
+def run(store: Store, expire: Expire, *, stop: Event, interval: float = 1.0) -> None:
+    """Sweep every `interval` seconds until `stop` is set; at once again while much is due.
+
+    Nothing that goes wrong in a round ends the loop, a database out of reach neither.
+    """
+    while not stop.is_set():
+        try:
+            swept = sweep(store, expire)
+        except Exception:  # noqa: BLE001 - the last one to hear of it; the next round tries again
+            _log.exception("the expiry round failed")
+            swept = Swept(due=0, failed=0)
+        if swept.due == BATCH and not swept.failed:
+            continue
+        stop.wait(interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A running loop."""
+
+    stop: Event
+    thread: Thread
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Ask the loop to end and wait for it, at most `timeout` seconds."""
+        self.stop.set()
+        self.thread.join(timeout)
+
+
+def start(store: Store, expire: Expire, *, interval: float = 1.0) -> Worker:
+    """Run the loop in a thread that does not keep the process alive."""
+    stop = Event()
+    thread = Thread(
+        target=run,
+        args=(store, expire),
+        kwargs={"stop": stop, "interval": interval},
+        name="moorage-expiry",
+        daemon=True,
+    )
+    thread.start()
+    return Worker(stop, thread)

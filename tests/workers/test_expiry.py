@@ -1,0 +1,145 @@
+"""The expiry loop over a real ledger: what is due is handed over once it is due, never before."""
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from moorage.domain.changes import Changeset, PutDecision
+from moorage.domain.decisions import Claim, Decision, DecisionState, Solve
+from moorage.domain.errors import ConcurrentUpdate
+from moorage.domain.period import Period
+from moorage.domain.requests import Objective
+from moorage.store import Ledger, open_store
+from moorage.workers.expiry import Swept, run, start, sweep
+
+
+class SetClock:
+    def __init__(self) -> None:
+        self.instant = 100
+
+    def now(self) -> int:
+        return self.instant
+
+
+def held(number: int, expires_at: int) -> Decision:
+    return Decision(
+        id=f"d{number}",
+        ensemble_id="e",
+        project_id="p",
+        ensemble_generation=0,
+        state=DecisionState.HELD,
+        period=Period(0),
+        expires_at=expires_at,
+        hold=10,
+        objective=Objective.SPREAD,
+        solve=Solve("greedy", 0, 0, proven=True, wall_ms=1.0, seed=0),
+        places={},
+        policies=(),
+        revision=0,
+    )
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def store(clock: SetClock) -> Iterator[Ledger]:
+    ledger = open_store("sqlite://", clock=clock)
+    ledger.commit(Changeset((PutDecision(held(1, 110), None), PutDecision(held(2, 120), None))))
+    yield ledger
+    ledger.close()
+
+
+class Expiring:
+    """The use case: marks decisions expired, and remembers what it was given."""
+
+    def __init__(self, store: Ledger) -> None:
+        self.store = store
+        self.given: list[str] = []
+
+    def __call__(self, due: Decision | Claim) -> None:
+        assert isinstance(due, Decision)
+        self.given.append(due.id)
+        expired = replace(due, state=DecisionState.EXPIRED)
+        self.store.commit(Changeset((PutDecision(expired, due.generation),)))
+
+
+def test_nothing_is_due_before_its_time(store: Ledger, clock: SetClock) -> None:
+    expire = Expiring(store)
+    clock.instant = 109
+    assert sweep(store, expire) == Swept(due=0, failed=0)
+    clock.instant = 110
+    assert sweep(store, expire) == Swept(due=1, failed=0)
+    assert sweep(store, expire) == Swept(due=0, failed=0)
+    clock.instant = 500
+    sweep(store, expire)
+    assert expire.given == ["d1", "d2"]
+
+
+def test_one_that_fails_does_not_stop_the_rest(
+    store: Ledger, clock: SetClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.instant = 500
+    expire = Expiring(store)
+
+    def stumbling(due: Decision | Claim) -> None:
+        if due.id == "d1":
+            raise ConcurrentUpdate("somebody was faster", subject="d1")
+        expire(due)
+
+    with caplog.at_level(logging.ERROR):
+        assert sweep(store, stumbling) == Swept(due=2, failed=1)
+    assert expire.given == ["d2"]
+    assert "could not expire decision d1" in caplog.text
+    assert [one.id for one in store.due(10)] == ["d1"], "it comes again"
+
+
+def test_the_loop_survives_a_broken_item_and_stops_when_told(
+    store: Ledger, clock: SetClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.instant = 500
+    expire, stop, rounds = Expiring(store), Event(), []
+
+    def breaking_once(due: Decision | Claim) -> None:
+        rounds.append(due.id)
+        if len(rounds) == 1:
+            raise RuntimeError("no such luck")
+        expire(due)
+        if len(expire.given) == 2:
+            stop.set()
+
+    with caplog.at_level(logging.ERROR):
+        run(store, breaking_once, stop=stop, interval=0.001)
+    assert expire.given == ["d2", "d1"]
+    assert "no such luck" in caplog.text
+
+
+def test_the_loop_survives_a_broken_store(caplog: pytest.LogCaptureFixture) -> None:
+    gone, stop = open_store("sqlite://"), Event()
+    gone.close()
+    worker = start(gone, lambda due: stop.set(), interval=0.001)
+    deadline = time.monotonic() + 10
+    while caplog.text.count("the expiry round failed") < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert worker.thread.is_alive()
+    worker.close()
+    assert not worker.thread.is_alive()
+    assert caplog.text.count("the expiry round failed") >= 2
+
+
+def test_a_started_worker_expires_and_ends(store: Ledger, clock: SetClock) -> None:
+    expire = Expiring(store)
+    worker = start(store, expire, interval=0.01)
+    clock.instant = 500
+    deadline = time.monotonic() + 10
+    while len(expire.given) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    worker.close()
+    assert not worker.thread.is_alive()
+    assert expire.given == ["d1", "d2"]
