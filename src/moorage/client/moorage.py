@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
+from moorage.client.hot import Hot
 from moorage.client.transport import Transport
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Moorage:
         self.fleet = Fleets(transport)
         self.placement = Placement(transport)
         self.simulation = Simulation(transport)
+        self.hot = Hot(transport)
 
     def __enter__(self) -> Self:
         return self

@@ -51,16 +51,17 @@ def differences(
 
 def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
     for name in sorted(known.resources.keys() | role.resources.keys()):
-        before, after = known.resources.get(name, 0), role.resources.get(name, 0)
-        if before != after:
-            effect = "exceeds" if after > before else "narrower"
-            yield _difference(f"{role.name}.{name}", before, after, effect)
-    for field, before, after in (
+        held, asked = known.resources.get(name, 0), role.resources.get(name, 0)
+        if held != asked:
+            effect = "exceeds" if asked > held else "narrower"
+            yield _difference(f"{role.name}.{name}", held, asked, effect)
+    fields: tuple[tuple[str, object, object], ...] = (
         ("required", _groups(known.required), _groups(role.required)),
         ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
         ("member_of", _groups(known.member_of), _groups(role.member_of)),
         ("tags", sorted(known.tags), sorted(role.tags)),
-    ):
+    )
+    for field, before, after in fields:
         if before != after:
             yield _difference(f"{role.name}.{field}", before, after)
 

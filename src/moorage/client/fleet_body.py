@@ -1,4 +1,4 @@
-"""A part of a fleet as the body of `POST /v1/fleet`."""
+"""A part of a fleet as `fleet` in the body of `POST /v1/fleet`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def body(part: FleetPart) -> dict[str, Any]:
     }
     if part.topology is not None:
         fleet["topology"] = topology(part.topology)
-    return {"fleet": fleet}
+    return fleet
 
 
 def topology(trees: Topology) -> dict[str, Any]:

@@ -1,0 +1,135 @@
+"""`moorage hot place`: a Heat template in, one joint decision out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli import told
+from moorage.cli.command import Command
+from moorage.cli.ensemble_create import decide_arguments, decide_body
+from moorage.cli.output import Shown, short, stack, table
+from moorage.cli.shipped import find, read_text
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from moorage.client.hot import Placed
+    from moorage.client.structs import Assignment
+
+STDIN = "-"
+
+
+class Place(Command):
+    """Place the servers of a Heat template jointly.
+
+    Parameters, nested templates and groups are expanded first; then all servers are placed in
+    one decision, or none. Policies ride in `metadata: {moorage: {policies: [...]}}`, which
+    plain Heat passes over. With --ensemble nothing is decided: the template's members are found
+    in that ensemble by their names, and its decision is used. With --emit the template is
+    written again, with the decision in it, for plain Heat to create.
+    """
+
+    examples = """
+        moorage hot place shop-hot.yaml -e env.yaml                      # decide and hold
+        moorage hot place shop-hot.yaml -e env.yaml -P web_count=5 --dry-run
+        moorage hot place shop-hot.yaml -e env.yaml --ensemble b1d7 --emit placed.yaml
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """The template, what goes with it, and what to do."""
+        add = parser.add_argument
+        add("template", metavar="TEMPLATE", help="a HOT file; - reads stdin")
+        add(
+            "-e",
+            "--environment",
+            action="append",
+            default=[],
+            metavar="ENV",
+            help="environment file; repeatable, later ones win",
+        )
+        add(
+            "-P",
+            "--parameter",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a parameter's value; wins over the environment",
+        )
+        add("--name", help="the stack's name, and the ensemble's (default: the file's name)")
+        add("--ensemble", metavar="ID", help="use the decision of this ensemble")
+        add("--emit", metavar="FILE", help="write the template with its decision; - is stdout")
+        decide_arguments(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown | None:
+        """Place."""
+        request = requested(args)
+        with self.client() as client:
+            if args.ensemble:
+                request["ensemble_id"] = client.ensembles.find(args.ensemble)
+            else:
+                request["decide"] = decide_body(args, ())
+            answer = client.hot.place(request, dry_run=args.dry_run)
+        if args.emit is not None and answer.value.template is not None:
+            if args.emit == STDIN:
+                self.app.stdout.write(answer.value.template)
+                return None
+            Path(args.emit).write_text(answer.value.template, encoding="utf-8")
+        return Shown(answer.body, pictured(answer.value, args))
+
+
+def requested(args: argparse.Namespace) -> dict[str, Any]:
+    """The body to send, every file read.
+
+    Raises:
+        Unreadable, InvalidDescription: a file that cannot be read, or a parameter that is none.
+    """
+    from moorage.client.hot_files import gather, merged, parameters
+
+    text = read_text(args.template)
+    named = [(name, read_text(name)) for name in args.environment]
+    environment = named[0][1] if len(named) == 1 else merged(named)
+    path = Path(args.template) if args.template == STDIN else find(args.template)
+    body: dict[str, Any] = {
+        "template": text,
+        "environment": environment,
+        "parameters": dict(parameters(args.parameter)),
+        "files": gather(path, text, environment),
+        "name": args.name or ("stack" if args.template == STDIN else path.stem),
+    }
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def pictured(placed: Placed, args: argparse.Namespace) -> RenderableType:
+    """Who stands where, what takes no place, and what was decided."""
+    decision = placed.decision
+    levels = _levels(decision.assignments)
+    rows = [
+        (
+            one.member,
+            placed.members.get(one.member, ""),
+            *(one.domains.get(level, "-") for level in levels),
+        )
+        for one in decision.assignments
+    ]
+    parts: list[RenderableType] = [table(["member", "resource", *levels], rows)]
+    if placed.not_placed:
+        listed = ", ".join(f"{one.path} ({one.type})" for one in placed.not_placed)
+        parts += ["", f"not placed: {listed}"]
+    parts += [f"note: {note}" for note in placed.notes]
+    said = told.dry_run(decision) if args.dry_run else _line(placed)
+    if args.emit is not None and placed.template is not None:
+        said += f"  written to {args.emit}"
+    return stack(*parts, "", said)
+
+
+def _line(placed: Placed) -> str:
+    return told.SEPARATOR.join([f"id {short(placed.ensemble.id)}", *told.held(placed.decision)])
+
+
+def _levels(assignments: Iterable[Assignment]) -> list[str]:
+    """Every level some member has a label at, from the top down as the API lists them."""
+    return list(dict.fromkeys(level for one in assignments for level in one.domains))
