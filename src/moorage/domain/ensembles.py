@@ -208,7 +208,7 @@ def edges(
     names = sorted(members)
     columns = [[m for m in names if _selects(s, m, by_tag)] for s in statement.members]
     if statement.zip:
-        return tuple(tuple(edge) for edge in zip(*columns, strict=False))
+        return tuple(tuple(dict.fromkeys(edge)) for edge in zip(*columns, strict=False))
     merged = tuple(dict.fromkeys(m for column in columns for m in column))
     return (merged,) if merged else ()
 

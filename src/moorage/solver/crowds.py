@@ -22,7 +22,7 @@ from moorage.policies.primitives import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.solver.index import Crowd
+    from moorage.engine.index import Crowd
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -95,7 +95,7 @@ def growth(crowd: Crowd, counts: Ints, others: Ints) -> Ints | None:
             least = int(counts[list(domains)].min()) if domains else 0
             return np.asarray(np.maximum(0, counts + 1 - least - limit), dtype=np.int64)
         case Apart():
-            return ((others > 0) & (counts == 0)).astype(np.int64)
+            return np.asarray((others > 0) & (counts == 0), dtype=np.int64)
 
 
 def evenness(crowd: Crowd, counts: Ints) -> Ints | None:

@@ -17,18 +17,18 @@ import numpy as np
 
 from moorage.domain.period import SECOND
 from moorage.engine.cost import cost, holds
+from moorage.engine.index import index
 from moorage.engine.problem import Outcome, Verdict
 from moorage.policies.primitives import SameDomain
 from moorage.solver.bounds import lower_bound
-from moorage.solver.index import index
 from moorage.solver.partial import Partial
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.period import Duration
+    from moorage.engine.index import Index
     from moorage.engine.problem import Problem
-    from moorage.solver.index import Index
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]

@@ -13,7 +13,7 @@ from moorage.solver.crowds import closed, evenness, growth
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.solver.index import Crowd, Index
+    from moorage.engine.index import Crowd, Index
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]

@@ -174,7 +174,7 @@ def shop(
 
 def random_built(seed: int, *, hosts: int = 5, members: int = 5, policies: int = 4) -> Built:
     """A small problem with any policies, strengths, objective, fixed members and odd hosts."""
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     fleet = _random_terrain(dice, dice.randint(1, hosts))
     return state(_random_request(dice, fleet, members, policies), fleet)
 

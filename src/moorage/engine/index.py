@@ -59,6 +59,8 @@ class Index:
     """[M] members of one group have the same role and the same named hosts."""
     may: tuple[Bools, ...]
     """Per group: [H] hosts that pass the role's filters and every required named host."""
+    barred: tuple[Bools, ...]
+    """Per group: [H] hosts that required named hosts forbid, also to members that stand there."""
     dislike: tuple[Ints, ...]
     """Per group: [H] what preferred named hosts cost there."""
 
@@ -66,6 +68,17 @@ class Index:
     def moving(self) -> tuple[int, ...]:
         """Members that are to be placed."""
         return tuple(np.flatnonzero(self.problem.fixed < 0).tolist())
+
+    @cached_property
+    def misplaced(self) -> bool:
+        """Whether a fixed member stands where a required named host forbids it."""
+        return any(self.barred[self.group_of[m]][row] for m, row in self.standing)
+
+    @cached_property
+    def standing(self) -> tuple[tuple[int, int], ...]:
+        """Fixed members with their rows."""
+        fixed = self.problem.fixed.tolist()
+        return tuple((m, row) for m, row in enumerate(fixed) if row >= 0)
 
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], ...]:
@@ -103,14 +116,16 @@ def index(problem: Problem) -> Index:
             )
         )
     named = [one for one in problem.primitives if isinstance(one, OnlyOn | NeverOn)]
-    group_of, may, dislike = _groups(problem, named, position)
+    group_of, barred, dislike = _groups(problem, named, position)
+    role_of = [int(problem.role_of[group_of.index(group)]) for group in range(len(barred))]
     return Index(
         problem=problem,
         crowds=tuple(crowds),
         crowds_of=_memberships(len(position), [c.members for c in crowds]),
         others_of=_memberships(len(position), [c.others for c in crowds]),
         group_of=group_of,
-        may=may,
+        may=tuple(problem.allowed[r] & ~b for r, b in zip(role_of, barred, strict=True)),
+        barred=barred,
         dislike=dislike,
     )
 
@@ -130,24 +145,24 @@ def _groups(
     sets = [tuple(position[m] for m in one.members) for one in named]
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
     group_of: list[int] = []
-    may: list[Bools] = []
+    barred: list[Bools] = []
     dislike: list[Ints] = []
     for m, mine in enumerate(_memberships(len(position), sets)):
         key = (int(problem.role_of[m]), mine)
         if key not in numbers:
-            numbers[key] = len(may)
-            mask = problem.allowed[key[0]].copy()
+            numbers[key] = len(barred)
+            mask = np.zeros(len(problem.hosts), dtype=np.bool_)
             cost = np.zeros(len(problem.hosts), dtype=np.int64)
             for number in mine:
                 weight = named[number].weight
                 if weight is None:
-                    mask &= ~outside[number]
+                    mask |= outside[number]
                 else:
                     cost += weight * outside[number]
-            may.append(mask)
+            barred.append(mask)
             dislike.append(cost)
         group_of.append(numbers[key])
-    return tuple(group_of), tuple(may), tuple(dislike)
+    return tuple(group_of), tuple(barred), tuple(dislike)
 
 
 def _outside(problem: Problem, one: OnlyOn | NeverOn) -> Bools:

@@ -1,0 +1,137 @@
+"""Exact answers by CP-SAT: proofs, and better placements than the greedy one.
+
+The only home of OR-Tools, with `cpsat_model`. Deterministic for a seed: one worker, a fixed
+seed and a limit in CP-SAT's own deterministic time; the wall clock only ends what is late.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from moorage.domain.period import SECOND
+from moorage.engine.classes import classes, enough
+from moorage.engine.cost import cost
+from moorage.engine.index import index
+from moorage.engine.problem import Outcome, Verdict
+from moorage.solver.bounds import lower_bound
+from moorage.solver.cpsat_model import model
+from moorage.solver.greedy import Greedy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from moorage.domain.period import Duration
+    from moorage.engine.index import Index
+    from moorage.engine.problem import Problem
+    from moorage.solver.cpsat_model import Model
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+CELLS = 40_000
+"""Variables of a model that improves a known answer: more hosts than fit are left out."""
+MOST_CELLS = 400_000
+"""Variables of a model that looks for a first answer or a proof."""
+DETERMINISTIC = 0.5
+"""CP-SAT's deterministic seconds per second of the limit: reached before the wall clock."""
+
+
+@dataclass(frozen=True)
+class CpSat:
+    """Starts from a greedy answer, and keeps it when nothing better is found in time."""
+
+    greedy: Greedy = field(default_factory=Greedy)
+    name: str = "cpsat"
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        """The best placement found, with its bound; `infeasible` only when proved."""
+        started = time.monotonic()
+        known = self.greedy.solve(problem, time_limit=time_limit, seed=seed)
+        if known.proven:
+            return known
+        numbers = index(problem)
+        of_class = classes(problem)
+        first = _loads(problem, known)
+        suffices = enough(problem, of_class, first)
+        cells = MOST_CELLS if known.hosts is None else CELLS
+        rows = _shortlist(numbers, suffices, first, max(cells // max(len(numbers.kinds), 1), 1))
+        stated = model(numbers, rows, of_class)
+        if known.hosts is not None:
+            stated.hint(known.hosts)
+        left = time_limit / SECOND - (time.monotonic() - started)
+        found = self._run(
+            stated, max(left, 0.001), seed, known, complete=len(rows) == len(suffices)
+        )
+        wall = (time.monotonic() - started) * 1000
+        return Outcome(
+            found.verdict, found.solver, found.hosts, found.value, found.bound, wall_ms=wall
+        )
+
+    def _run(
+        self, stated: Model, seconds: float, seed: int, known: Outcome, *, complete: bool
+    ) -> Outcome:
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.random_seed = seed % 2**31
+        solver.parameters.max_deterministic_time = seconds * DETERMINISTIC
+        solver.parameters.max_time_in_seconds = seconds
+        status = solver.solve(stated.cp)
+        if status == cp_model.INFEASIBLE and complete:
+            return Outcome(Verdict.INFEASIBLE, self.name)
+        if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+            return known
+        problem = stated.numbers.problem
+        rows = stated.read(solver)
+        value = int(cost(problem, rows[None, :])[0])
+        bound = known.bound if known.hosts is not None else lower_bound(stated.numbers)
+        if complete:
+            least = solver.best_objective_bound if stated.costs else 0.0
+            bound = max(bound, int(np.ceil(least - 1e-6)) + stated.constant)
+        if known.hosts is not None and known.value <= value:
+            return Outcome(
+                Verdict.FEASIBLE, known.solver, known.hosts, known.value, min(bound, known.value)
+            )
+        return Outcome(Verdict.FEASIBLE, self.name, rows, value, min(bound, value))
+
+
+def _loads(problem: Problem, known: Outcome) -> Ints:
+    """[H] how many members of a known answer stand on each host."""
+    if known.hosts is None:
+        return np.zeros(len(problem.hosts), dtype=np.int64)
+    return np.bincount(known.hosts, minlength=len(problem.hosts)).astype(np.int64)
+
+
+def _shortlist(numbers: Index, rows: Ints, first: Ints, most: int) -> Ints:
+    """At most so many of the rows: those in use, where members stand, and then by room.
+
+    The others are taken round robin over the domains of the widest level, roomiest first, so
+    that no domain is lost. Keeps the order of `rows`, hence classes together.
+    """
+    if len(rows) <= most:
+        return rows
+    problem = numbers.problem
+    kept = first > 0
+    kept[problem.fixed[problem.fixed >= 0]] = True
+    scale = np.maximum(problem.capacity.max(axis=0, initial=1), 1)
+    room = (np.maximum(problem.free, 0) / scale).sum(axis=1)
+    levels = [d for d in problem.domains.values() if len(np.unique(d)) < len(problem.hosts)]
+    domain = max(levels, key=lambda d: len(np.unique(d))) if levels else np.zeros_like(first)
+    others = rows[~kept[rows]]
+    others = others[np.argsort(-room[others], kind="stable")]
+    turn = _turns(domain[others])
+    chosen = others[np.argsort(turn, kind="stable")][: max(most - int(kept.sum()), 0)]
+    kept[chosen] = True
+    return rows[kept[rows]]
+
+
+def _turns(values: Ints) -> Ints:
+    """How many equal values come before each."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    found = np.empty(len(values), dtype=np.int64)
+    found[order] = np.arange(len(values)) - np.searchsorted(ordered, ordered)
+    return found

@@ -1,0 +1,66 @@
+"""All strategies behind one: count, search greedily, then prove or improve exactly.
+
+Most requests never reach the exact solver: counting refutes what cannot be, and a greedy answer
+whose cost meets the lower bound is the best there is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import Busy
+from moorage.domain.period import SECOND
+from moorage.engine.counting import refuted
+from moorage.engine.problem import Outcome, Verdict
+from moorage.solver.greedy import Greedy
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Duration
+    from moorage.engine.problem import Problem, Solves
+
+
+@dataclass(frozen=True)
+class Portfolio:
+    """`exact` proves and improves: `CpSat` in this process, or a pool of processes."""
+
+    exact: Solves
+    greedy: Greedy = field(default_factory=Greedy)
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        """The best placement found within the limit; `infeasible` only when proved.
+
+        Raises:
+            Busy: no greedy answer, and the exact solver cannot take the problem now.
+        """
+        started = time.monotonic()
+        if refuted(problem):
+            return Outcome(Verdict.INFEASIBLE, "counting", wall_ms=_since(started))
+        quick = self.greedy.solve(problem, time_limit=time_limit, seed=seed)
+        left = time_limit - int(_since(started) / 1000 * SECOND)
+        if quick.proven or left <= 0:
+            return replace(quick, wall_ms=_since(started))
+        try:
+            exact = self.exact.solve(problem, time_limit=left, seed=seed)
+        except Busy:
+            # A valid answer that might be improved is better than none; its bound says so.
+            if quick.verdict is not Verdict.FEASIBLE:
+                raise
+            exact = quick
+        return replace(_better(quick, exact), wall_ms=_since(started))
+
+
+def _better(quick: Outcome, exact: Outcome) -> Outcome:
+    """The cheaper answer with the tighter bound; a verdict beats none."""
+    if exact.verdict is Verdict.UNKNOWN:
+        return quick
+    if exact.verdict is Verdict.INFEASIBLE or quick.verdict is not Verdict.FEASIBLE:
+        return exact
+    best = exact if exact.value < quick.value else quick
+    return replace(best, bound=min(best.value, max(quick.bound, exact.bound)))
+
+
+def _since(started: float) -> float:
+    """Milliseconds."""
+    return (time.monotonic() - started) * 1000
