@@ -19,6 +19,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (errors.Contradiction, INFEASIBLE),
     (domain.Contradiction, INFEASIBLE),
     (errors.Conflict, CONFLICT),
+    (domain.Conflict, CONFLICT),
     (errors.Forbidden, FORBIDDEN),
 )
 

@@ -172,3 +172,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The interpreter would complain about the pipe once more while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,13 +9,14 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Conflict
 from moorage.domain.period import format_instant
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from moorage.domain.period import Instant
 
 _INSTANT: Final = struct.Struct("=q")

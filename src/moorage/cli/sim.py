@@ -1,0 +1,175 @@
+"""`moorage sim start|stop|list|clock`: a server over a described fleet, without a cloud."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, table
+from moorage.client import registry
+from moorage.client.discovery import Access
+from moorage.client.errors import Missing
+from moorage.domain.errors import Conflict
+from moorage.domain.period import format_instant, parse_instant
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moorage.client.registry import Registration
+
+DEFAULT_NAME: Final = "moorage-sim"
+
+
+class Running(Conflict):
+    """A simulation of that name runs already."""
+
+
+def chosen_name(name: str | None) -> str:
+    """The simulation that is meant: by option, by `OS_CLOUD`, or the usual one."""
+    return name or os.environ.get("OS_CLOUD") or DEFAULT_NAME
+
+
+def running(name: str | None) -> Registration:
+    """The running simulation of that name.
+
+    Raises:
+        Missing: there is none.
+    """
+    wanted = chosen_name(name)
+    found = registry.read(registry.state_directory(os.environ), wanted)
+    if found is None:
+        raise Missing("running simulation called", wanted)
+    return found
+
+
+class Start(Command):
+    """Start a server over a fleet, in the background, with a clock you set.
+
+    The same service over a temporary database: everything works as on a cloud, except that
+    time stands still until `sim clock` moves it. It is found by its name in OS_CLOUD.
+    """
+
+    examples = """
+        moorage sim start --fleet three-racks.yaml --now 2026-11-21T09:00:00Z
+        export OS_CLOUD=moorage-sim
+        moorage fleet show
+        moorage sim stop
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Over what, when, where."""
+        add = parser.add_argument
+        add("--fleet", required=True, metavar="FILE", help="a fleet file, or a shipped one's name")
+        add("--now", metavar="T", help="the time to start at, RFC 3339 (default: this moment)")
+        add("--name", default=DEFAULT_NAME, help=f"for OS_CLOUD (default: {DEFAULT_NAME})")
+        add("--port", type=int, metavar="N", help="default: any free one")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Start."""
+        from moorage.cli import fleet as fleets
+        from moorage.cli import sim_process
+        from moorage.client.moorage import connect
+
+        name = registry.check_name(args.name)
+        state = registry.state_directory(os.environ)
+        found = registry.read(state, name)
+        if found is not None:
+            raise Running(f"simulation {name} runs already (moorage sim stop --name {name})")
+        now = parse_instant(args.now) if args.now else time.time_ns() // 1000
+        fleet = fleets.expanded(args.fleet)
+        started = sim_process.start(sim_process.directory_of(name, os.environ), now, port=args.port)
+        try:
+            with connect(started.access) as client:
+                fleets.load(client, fleet, self.app.stderr)
+            registration = started.registration(name, fleet.name)
+            registry.write(state, registration)
+        except BaseException:
+            sim_process.end(started.process.pid)
+            shutil.rmtree(started.directory, ignore_errors=True)
+            raise
+        body = {
+            "simulation": {
+                "name": name,
+                "endpoint": started.endpoint,
+                "now": format_instant(now),
+                "fleet": fleet.name,
+                "hosts": len(fleet.providers),
+                "directory": str(started.directory),
+            }
+        }
+        said = (
+            f"{fleets.summary(fleet)}\n"
+            f"simulation {name} at {started.endpoint}, it is {format_instant(now)}\n"
+            f"to use it: export OS_CLOUD={name}"
+        )
+        return Shown(body, said)
+
+
+class Stop(Command):
+    """Stop a simulation and drop its database."""
+
+    examples = "moorage sim stop\nmoorage sim stop --name other"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Stop."""
+        from moorage.cli import sim_process
+
+        found = running(args.name)
+        sim_process.end(found.pid)
+        registry.forget(registry.state_directory(os.environ), found.name)
+        shutil.rmtree(Path(found.directory), ignore_errors=True)
+        return Shown({"stopped": found.name}, f"stopped {found.name}")
+
+
+class List(Command):
+    """List the simulations that run."""
+
+    def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
+        """List."""
+        found = list(registry.running(registry.state_directory(os.environ)))
+        rows = [(one.name, one.fleet, one.endpoint, one.pid) for one in found]
+        body = {
+            "simulations": [
+                {"name": one.name, "fleet": one.fleet, "endpoint": one.endpoint, "pid": one.pid}
+                for one in found
+            ]
+        }
+        return Shown(body, table(["name", "fleet", "endpoint", "#pid"], rows))
+
+
+class Clock(Command):
+    """Show a simulation's time, or set it.
+
+    Time only moves forward. What lapses on the way, lapses.
+    """
+
+    examples = """
+        moorage sim clock
+        moorage sim clock 2026-11-21T09:10:00Z
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and when."""
+        parser.add_argument("now", nargs="?", metavar="T", help="RFC 3339, such as ...T09:10:00Z")
+        parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show or set."""
+        from moorage.client.moorage import connect
+
+        found = running(args.name)
+        with connect(Access(found.endpoint, found.token)) as client:
+            if args.now is None:
+                answer = client.simulation.clock()
+            else:
+                parse_instant(args.now)
+                answer = client.simulation.set_clock(args.now)
+        return Shown(answer.body, str(answer.value["now"]))
