@@ -137,11 +137,15 @@ class Slow:
 
     def may_serve(self, group: RequestGroup, name: str, anchor: str) -> bool:
         node = self.nodes[name]
-        both = node.aggregates | self.nodes[anchor].aggregates
+        root = self.nodes[anchor].aggregates
+        alone = all(node.aggregates & any_of for any_of in group.member_of)
+        through_root = self.root(name) == anchor and all(
+            root & any_of for any_of in group.member_of
+        )
         return (
             not node.traits & group.forbidden
-            and all(both & any_of for any_of in group.member_of)
-            and not both & group.not_member_of
+            and (alone or through_root)
+            and not (node.aggregates | root) & group.not_member_of
             and (group.in_tree is None or self.root(group.in_tree) == self.root(name) == anchor)
         )
 

@@ -222,20 +222,16 @@ def _admitted(
 ) -> Mapping[int, Sequence[int]]:
     """Sharing providers that meet the unsuffixed group's aggregate rules, per anchor.
 
-    Membership of the anchor's root counts for what is shared with its tree.
+    They must be members themselves; to be forbidden, membership of the anchor is enough.
     """
     if not group.member_of and not group.not_member_of:
         return sharing
-    wanted = [filters.in_any_aggregate(snapshot, any_of) for any_of in group.member_of]
+    wanted = filters.in_every_set(snapshot, group.member_of)
     unwanted = filters.in_any_aggregate(snapshot, group.not_member_of)
     admitted = {
-        anchor: [
-            row
-            for row in rows
-            if all(mask[row] or mask[anchor] for mask in wanted)
-            and not (unwanted[row] or unwanted[anchor])
-        ]
+        anchor: [row for row in rows if wanted[row] and not unwanted[row]]
         for anchor, rows in sharing.items()
+        if not unwanted[anchor]
     }
     return {anchor: rows for anchor, rows in admitted.items() if rows}
 

@@ -89,6 +89,14 @@ def in_any_aggregate(snapshot: Snapshot, aggregates: Iterable[str]) -> Bools:
     return mask
 
 
+def in_every_set(snapshot: Snapshot, sets: Iterable[Iterable[str]]) -> Bools:
+    """Rows of providers that are themselves a member of some aggregate of each set."""
+    mask = np.ones(len(snapshot.uuids), dtype=np.bool_)
+    for any_of in sets:
+        mask = mask & in_any_aggregate(snapshot, any_of)
+    return mask
+
+
 def own_aggregates(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
     """The group's aggregate rules, judged by the provider's own membership."""
     for any_of in group.member_of:
@@ -100,11 +108,11 @@ def own_aggregates(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
 def own_or_root_aggregates(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
     """The group's aggregate rules, where membership of the root counts for its whole tree.
 
-    Placement's rule for the unsuffixed group: the provider or its root is a member of the
-    required aggregate; neither is one of a forbidden aggregate.
+    Placement's rule for the unsuffixed group: the provider alone, or its root alone, meets every
+    required set; neither is in a forbidden aggregate.
     """
-    for any_of in group.member_of:
-        own = in_any_aggregate(snapshot, any_of)
+    if group.member_of:
+        own = in_every_set(snapshot, group.member_of)
         yield Filter("aggregate", own | own[snapshot.root])
     if group.not_member_of:
         own = in_any_aggregate(snapshot, group.not_member_of)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.placement import refusals as wire
+from moorage.api.placement.names import class_order
 from moorage.api.placement.refusals import BadQuery, Refusal
 from moorage.domain import errors as domain
 
@@ -54,6 +55,13 @@ TABLE: Final = (
     Row(
         domain.ConstraintViolated,
         409,
+        "Unable to allocate inventory: Inventory for '{e.resource_class}' on resource provider "
+        "'{e.provider}' invalid.",
+        kind="no inventory",
+    ),
+    Row(
+        domain.ConstraintViolated,
+        409,
         "Unable to allocate inventory: " + DENIED + "'{e.provider}'. "
         "The requested amount would violate inventory constraints.",
     ),
@@ -78,11 +86,33 @@ TABLE: Final = (
         kind="resource provider",
     ),
     Row(
+        domain.NotFound,
+        400,
+        "Allocation for resource provider '{e.name}' that does not exist.",
+        on=WRITES_ALLOCATIONS,
+        kind="resource provider",
+    ),
+    Row(
+        domain.UnknownName,
+        400,
+        "Unable to allocate inventory for consumer {path[consumer_uuid]}: "
+        "No such resource class {e.name}.",
+        on=_on("allocations.replace"),
+        kind="resource class",
+    ),
+    Row(
         domain.UnknownName,
         400,
         "Unable to allocate inventory: No such resource class {e.name}.",
         on=WRITES_ALLOCATIONS,
         kind="resource class",
+    ),
+    Row(
+        domain.ProviderConflict,
+        409,
+        "{e.message}",
+        wire.CONCURRENT_UPDATE,
+        on=_on("reshaper.reshape"),
     ),
     Row(
         domain.ProviderConflict,
@@ -102,15 +132,22 @@ TABLE: Final = (
         domain.InventoryInUse,
         409,
         "Unable to delete inventory of class {path[resource_class]}: Inventory for "
-        "'{e.name}' on resource provider '{path[uuid]}' in use.",
+        "'{classes}' on resource provider '{path[uuid]}' in use.",
         wire.CONCURRENT_UPDATE,
         on=_on("inventory.delete"),
     ),
     Row(
         domain.InventoryInUse,
         409,
-        "update conflict: Inventory for '{e.name}' on resource provider '{e.provider}' in use.",
+        "update conflict: Inventory for '{classes}' on resource provider '{e.provider}' in use.",
         wire.INVENTORY_IN_USE,
+    ),
+    Row(
+        domain.NotFound,
+        404,
+        "No inventory of class {e.name} for {path[uuid]}",
+        on=_on("inventory.show"),
+        kind="inventory",
     ),
     Row(
         domain.NotFound,
@@ -230,7 +267,11 @@ def refusal_of(error: domain.MoorageError, request: Request) -> Refusal:
     """Look the error up in the table and fill its sentence."""
     row = next(row for row in TABLE if _fits(row, error, request.operation))
     sentence = row.sentence.format(
-        e=error, path=request.path, given=_given(error), duplicates=_duplicates(error, request)
+        e=error,
+        path=request.path,
+        given=_given(error),
+        classes=_classes(error),
+        duplicates=_duplicates(error, request),
     )
     code = error.code if isinstance(error, BadQuery) else row.code
     return Refusal(row.status, sentence, code=code)
@@ -245,15 +286,23 @@ def _fits(row: Row, error: domain.MoorageError, operation: str) -> bool:
 
 
 def _kind(error: domain.MoorageError) -> str | None:
-    """What the error is about; a consumer is `absent` when there is none yet."""
+    """What the error is about: a noun, a broken unit rule, or `absent` for no consumer yet."""
     if isinstance(error, domain.ConsumerConflict):
         return "absent" if error.actual is None else "consumer"
+    if isinstance(error, domain.ConstraintViolated):
+        return error.rule
     return getattr(error, "kind", None)
 
 
 def _given(error: domain.MoorageError) -> object:
     """The generation the caller sent, as the reference spells it."""
     return error.expected if isinstance(error, domain.ConsumerConflict) else None
+
+
+def _classes(error: domain.MoorageError) -> str:
+    """The classes still in use, standard ones in their fixed order first."""
+    names = error.resource_classes if isinstance(error, domain.InventoryInUse) else ()
+    return ", ".join(sorted(names, key=class_order))
 
 
 def _duplicates(error: domain.MoorageError, request: Request) -> str:

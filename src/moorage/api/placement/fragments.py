@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from moorage.api.placement.names import trait_order
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -66,7 +68,7 @@ def _summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
     provider = state.provider
     body = {
         "resources": _resources(snapshot, row, state),
-        "traits": sorted(provider.traits),
+        "traits": sorted(provider.traits, key=trait_order),
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
     }

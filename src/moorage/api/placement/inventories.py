@@ -48,8 +48,7 @@ def show(parts: Parts, request: Request) -> Response:
     provider = usecase.one(parts.store, request.path["uuid"])
     found = _find(provider, request.path["resource_class"])
     if found is None:
-        name = request.path["resource_class"]
-        raise NotFound("inventory", f"of class {name} for {provider.uuid}")
+        raise NotFound("inventory", request.path["resource_class"])
     return _one(found, provider.generation, modified=found.updated_at)
 
 

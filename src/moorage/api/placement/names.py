@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 STANDARD_CLASSES: Final = frozenset(os_resource_classes.STANDARDS)
 STANDARD_TRAITS: Final = frozenset(os_traits.get_traits())
 
+_CLASS_PLACES: Final = {name: place for place, name in enumerate(os_resource_classes.STANDARDS)}
+
+
+def class_order(name: str) -> tuple[int, str]:
+    """Sorts classes: standard ones in their fixed order, then custom ones by name."""
+    return _CLASS_PLACES.get(name, len(_CLASS_PLACES)), name
+
+
+def trait_order(name: str) -> tuple[bool, str]:
+    """Sorts traits: standard ones by name, then custom ones by name."""
+    return name not in STANDARD_TRAITS, name
+
 
 def unknown_classes(store: Store, names: Iterable[str]) -> list[str]:
     """Names that are no resource class, sorted. The ledger is asked only when it must be."""

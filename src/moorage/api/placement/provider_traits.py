@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.api.placement.names import unknown_traits
+from moorage.api.placement.names import trait_order, unknown_traits
 from moorage.api.placement.traits import newest
 from moorage.domain.changes import Changeset, PutTraits
 from moorage.domain.errors import ProviderConflict, UnknownName
@@ -46,5 +46,5 @@ def clear(parts: Parts, request: Request) -> Response:
 
 
 def _shown(parts: Parts, traits: frozenset[str], generation: int) -> Response:
-    body = {"traits": sorted(traits), "resource_provider_generation": generation}
+    body = {"traits": sorted(traits, key=trait_order), "resource_provider_generation": generation}
     return Response(body=body, modified=newest(parts, traits))

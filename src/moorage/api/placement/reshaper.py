@@ -45,8 +45,8 @@ def _put(
     expected = given["resource_provider_generation"]
     if expected != provider.generation:
         raise ProviderConflict(
-            f"resource provider generation conflict: actual {provider.generation}, "
-            f"given {expected}",
+            f"resource provider generation conflict for provider {uuid}: "
+            f"actual: {provider.generation}, given: {expected}",
             subject=uuid,
         )
     inventories = tuple(
