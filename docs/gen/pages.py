@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gen import policies, settings
+from gen import microversions, policies, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/policies.md": policies.page,
+    "reference/microversions.md": microversions.page,
     "reference/settings.md": settings.page,
     "reference/cli.md": lambda: "# Commands\n\nWritten with the commands.\n",
     "reference/api.md": lambda: "# HTTP API\n\nWritten with the routes.\n",
