@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.requests import Objective
+from moorage.engine.crowds import closed, evenness, growth
 from moorage.policies.primitives import SameDomain
-from moorage.solver.crowds import closed, evenness, growth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

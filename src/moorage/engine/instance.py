@@ -1,0 +1,145 @@
+"""Instances: joint problems saved as JSON, to be replayed.
+
+One form serves bug reports, regression tests, benchmarks and the way to a solver process. There
+are two kinds: `dumps` writes a bare problem, which is enough to solve it; `dumps_built` writes
+the request and the terrain it was made of, which is enough to solve, verify and explain it.
+The same content gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from moorage.domain.errors import InvalidDescription
+from moorage.engine import instance_problem
+from moorage.engine.build import state
+from moorage.engine.instance_request import (
+    decode_request,
+    decode_terrain,
+    encode_request,
+    encode_terrain,
+)
+from moorage.engine.problem import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.engine.build import Built
+    from moorage.engine.problem import Problem
+
+FORMAT: Final = "moorage-instance"
+VERSION: Final = 1
+
+
+def dumps(problem: Problem) -> bytes:
+    """A bare problem."""
+    return _write("problem", instance_problem.encode(problem))
+
+
+def loads(data: bytes | str) -> Problem:
+    """The problem of an instance of either kind.
+
+    Raises:
+        InvalidDescription: not an instance, or of a version this program does not know.
+    """
+    kind, body = _read(data)
+    try:
+        return _built(body).problem if kind == "request" else instance_problem.decode(body)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InvalidDescription(f"a damaged instance: {error!r}") from error
+
+
+def dumps_built(built: Built) -> bytes:
+    """A request with its terrain: all that verifying and explaining it takes."""
+    return _write(
+        "request",
+        {
+            "request": encode_request(built.request),
+            "terrain": encode_terrain(built.terrain),
+            "kept": sorted(built.kept),
+        },
+    )
+
+
+def loads_built(data: bytes | str) -> Built:
+    """What `dumps_built` wrote, stated as a problem again.
+
+    Raises:
+        InvalidDescription: not such an instance.
+    """
+    kind, body = _read(data)
+    if kind != "request":
+        raise InvalidDescription(f"an instance with a request is needed, this has a {kind}")
+    try:
+        return _built(body)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InvalidDescription(f"a damaged instance: {error!r}") from error
+
+
+def dumps_outcome(outcome: Outcome) -> bytes:
+    """A solver's answer."""
+    return _write(
+        "outcome",
+        {
+            "verdict": str(outcome.verdict),
+            "solver": outcome.solver,
+            "hosts": None if outcome.hosts is None else outcome.hosts.tolist(),
+            "value": outcome.value,
+            "bound": outcome.bound,
+            "wall_ms": outcome.wall_ms,
+        },
+    )
+
+
+def loads_outcome(data: bytes | str) -> Outcome:
+    """What `dumps_outcome` wrote.
+
+    Raises:
+        InvalidDescription: not an outcome.
+    """
+    kind, body = _read(data)
+    if kind != "outcome":
+        raise InvalidDescription(f"an outcome is needed, this is a {kind}")
+    hosts = body["hosts"]
+    return Outcome(
+        verdict=Verdict(body["verdict"]),
+        solver=body["solver"],
+        hosts=None if hosts is None else np.array(hosts, dtype=np.int64),
+        value=body["value"],
+        bound=body["bound"],
+        wall_ms=body["wall_ms"],
+    )
+
+
+def _built(body: Mapping[str, Any]) -> Built:
+    return state(
+        decode_request(body["request"]),
+        decode_terrain(body["terrain"]),
+        kept=frozenset(body["kept"]),
+    )
+
+
+def _write(kind: str, body: Mapping[str, object]) -> bytes:
+    document = {"format": FORMAT, "version": VERSION, "kind": kind, kind: body}
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _read(data: bytes | str) -> tuple[str, Mapping[str, Any]]:
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        raise InvalidDescription(f"not an instance: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InvalidDescription(f"not an instance: no format {FORMAT!r}")
+    if document.get("version") != VERSION:
+        raise InvalidDescription(
+            f"instance of version {document.get('version')}, this program reads {VERSION}"
+        )
+    kind = document.get("kind")
+    body = document.get(kind) if isinstance(kind, str) else None
+    if not isinstance(kind, str) or not isinstance(body, dict):
+        raise InvalidDescription("a damaged instance: no body")
+    return kind, body
