@@ -69,7 +69,8 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> Loaded:
     hosts = [one for one in part.providers if _is_new(one, snapshot, differences)]
     new_hosts = {one.uuid for one in hosts}
     load = list(_new_load(store, part, new_hosts, differences))
-    flavors = [one for one in part.flavors if _is_new_flavor(one, store, differences)]
+    known = store.flavors() if part.flavors else ()
+    flavors = [one for one in part.flavors if _is_new_flavor(one, known, differences)]
     topology = _new_topology(part.topology, snapshot, differences)
     if differences:
         more = f" (and {len(differences) - SHOWN} more)" if len(differences) > SHOWN else ""
@@ -152,8 +153,8 @@ def _new_load(
             )
 
 
-def _is_new_flavor(flavor: Flavor, store: Store, differences: list[str]) -> bool:
-    for there in store.flavors():
+def _is_new_flavor(flavor: Flavor, known: Sequence[Flavor], differences: list[str]) -> bool:
+    for there in known:
         if there.id == flavor.id or there.name == flavor.name:
             if there != flavor:
                 differences.append(f"flavor {flavor.name} differs from flavor {there.name}")

@@ -1,0 +1,117 @@
+"""Loading fleets into a real ledger."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from moorage.client.fleet_file import read_fleet
+from moorage.domain.errors import Conflict, Forbidden
+from moorage.domain.fleet_expansion import ExpandedFleet, expand, provider_uuid
+from moorage.domain.fleet_parts import FleetPart, parts
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, open_store
+from moorage.usecases.load_fleet import load_fleet
+from moorage.usecases.ports import Caller
+from moorage.usecases.recorded_providers import recorded
+
+OPERATOR = Caller("root", "ops", frozenset({"admin"}))
+THREE_RACKS = Path(__file__).parents[2] / "fleets" / "three-racks.yaml"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = open_store(f"sqlite:///{tmp_path}/ledger.db")
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture(scope="module")
+def fleet() -> ExpandedFleet:
+    return expand(read_fleet(THREE_RACKS.read_text(encoding="utf-8")))
+
+
+def changed(part: FleetPart, **changes: object) -> FleetPart:
+    first, *others = part.providers
+    other = replace(first, **changes)  # type: ignore[arg-type] # a test's shorthand
+    return replace(part, providers=(other, *others))
+
+
+def test_what_is_loaded_is_there(store: Ledger, fleet: ExpandedFleet) -> None:
+    for part in parts(fleet, hosts_per_part=4):
+        load_fleet(store, OPERATOR, part)
+    snapshot = store.snapshot()
+    for host in fleet.providers:
+        there = recorded(snapshot, host.uuid)
+        assert there is not None
+        assert (there.name, there.traits, there.aggregates) == (
+            host.name,
+            host.traits,
+            host.aggregates,
+        )
+        assert {(one.resource_class, one.capacity) for one in there.inventories} == {
+            (one.resource_class, one.capacity) for one in host.inventories
+        }
+    assert dict(snapshot.topology.attachments) == dict(fleet.topology.attachments)
+    assert {one.name for one in store.flavors()} == {one.name for one in fleet.flavors}
+    ((consumer, booking),) = store.allocations_of_provider(provider_uuid("h7"))
+    assert (consumer.type, booking.amounts["VCPU"]) == ("INSTANCE", 8)
+
+
+def test_loading_again_writes_nothing(store: Ledger, fleet: ExpandedFleet) -> None:
+    (part,) = parts(fleet)
+    first = load_fleet(store, OPERATOR, part)
+    assert (first.hosts, first.consumers, first.flavors, first.unchanged) == (9, 3, 4, 0)
+    again = load_fleet(store, OPERATOR, part)
+    assert (again.hosts, again.consumers, again.flavors, again.unchanged) == (0, 0, 0, 16)
+    assert again.revision == first.revision == store.snapshot().revision
+
+
+def test_loading_again_adds_what_is_missing(store: Ledger, fleet: ExpandedFleet) -> None:
+    (part,) = parts(fleet)
+    load_fleet(store, OPERATOR, replace(part, providers=part.providers[:4], load=(), topology=None))
+    rest = load_fleet(store, OPERATOR, part)
+    assert (rest.hosts, rest.consumers, rest.unchanged) == (5, 3, 8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"inventories": (Inventory("VCPU", 32),)}, "h1 DISK_GB is 4000"),
+        ({"traits": frozenset({"COMPUTE_NODE"})}, "h1 differs in traits HW_CPU_X86_AVX2"),
+        ({"name": "other"}, "other is called h1"),
+        ({"aggregates": frozenset({provider_uuid("x")})}, "h1 differs in aggregates"),
+    ],
+)
+def test_a_difference_is_refused_as_a_whole(
+    store: Ledger, fleet: ExpandedFleet, changes: dict[str, object], said: str
+) -> None:
+    (part,) = parts(fleet)
+    load_fleet(store, OPERATOR, replace(part, providers=part.providers[:2], load=(), topology=None))
+    before = store.snapshot().revision
+    with pytest.raises(Conflict, match=said):
+        load_fleet(store, OPERATOR, changed(part, **changes))
+    assert store.snapshot().revision == before
+    assert recorded(store.snapshot(), provider_uuid("h9")) is None
+
+
+def test_other_flavors_topologies_and_load_are_differences(
+    store: Ledger, fleet: ExpandedFleet
+) -> None:
+    (part,) = parts(fleet)
+    load_fleet(store, OPERATOR, part)
+    topology = replace(fleet.topology, attachments={("location", "h1"): "r2"})
+    load = replace(part.load[0], allocations={provider_uuid("h7"): {"VCPU": 1}})
+    flavor = replace(part.flavors[0], resources={"VCPU": 3})
+    other = replace(part, topology=topology, load=(load,), flavors=(flavor,))
+    with pytest.raises(Conflict) as caught:
+        load_fleet(store, OPERATOR, other)
+    for word in ("consumer", "flavor m1.small", "another topology"):
+        assert word in caught.value.message
+
+
+def test_a_tenant_may_not(store: Ledger, fleet: ExpandedFleet) -> None:
+    (part,) = parts(fleet)
+    with pytest.raises(Forbidden):
+        load_fleet(store, Caller("u", "p", frozenset({"member"})), part)
