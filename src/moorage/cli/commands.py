@@ -114,7 +114,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Place an ensemble's members one by one, as a scheduler without the whole does.",
         ),
         "replay": (
-            f"{_CLI}.replay:Replay",
+            f"{_CLI}.sim_instance:Replay",
             "Solve a saved instance once more and compare the answers.",
         ),
         "serve": (f"{_CLI}.serve:Serve", "Run the service."),

@@ -204,7 +204,8 @@ class Explanations:
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
 
-    def show(self, explanation_id: str) -> Answer[Any]:
-        """One explanation; operators get its replayable instance with it."""
-        reply = self._call("GET", f"/v1/explanations/{explanation_id}")
+    def show(self, explanation_id: str, *, instance: bool = False) -> Answer[Any]:
+        """One explanation; operators may have its replayable instance with it."""
+        params = {"instance": "true"} if instance else {}
+        reply = self._call("GET", f"/v1/explanations/{explanation_id}", params=params)
         return Answer(reply.body["explanation"], reply.body, reply.request_id)

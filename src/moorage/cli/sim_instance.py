@@ -1,0 +1,108 @@
+"""`moorage replay`: a saved problem, solved once more in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.command import Command
+from moorage.cli.output import FAILED, OK, Shown
+from moorage.cli.shipped import read_text
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moorage.engine.problem import Outcome
+
+
+class Replay(Command):
+    """Solve a saved instance once more and compare the answers.
+
+    Give a file, or the id of an explanation, whose instance the service has kept (operators
+    only). A recorded verdict that does not come out again is reported, with exit status 1.
+    """
+
+    examples = """
+        moorage replay 4c1f…                    # an explanation's instance
+        moorage replay instance.json --seed 3
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What, and how."""
+        add = parser.add_argument
+        add("instance", metavar="INSTANCE", help="a file, - for stdin, or an explanation's id")
+        add("--seed", type=int, default=0, metavar="N")
+        add("--time-limit", default="5s", metavar="5s", help="search no longer than this")
+        add("--save", metavar="FILE", help="keep the instance in a file")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Solve and compare."""
+        saved = self._saved(args.instance)
+        if args.save:
+            Path(args.save).write_text(saved.instance, encoding="utf-8")
+        outcome = solved(saved.instance, args.time_limit, args.seed)
+        found = str(outcome.verdict)
+        same = saved.verdict is None or found == saved.verdict
+        said = f"{found} by {outcome.solver} in {outcome.wall_ms:.0f} ms"
+        if found == "feasible":
+            said += f", cost {outcome.value} (bound {outcome.bound})"
+        if saved.verdict is not None:
+            said += ", as recorded" if same else f"; DIFFERS: recorded {saved.verdict}"
+        body: dict[str, Any] = {
+            "replay": {
+                "verdict": found,
+                "recorded": saved.verdict,
+                "same": same,
+                "solver": outcome.solver,
+                "value": outcome.value,
+                "bound": outcome.bound,
+            }
+        }
+        return Shown(body, said, OK if same else FAILED)
+
+    def _saved(self, text: str) -> Saved:
+        if text == "-" or Path(text).is_file() or text.endswith(".json"):
+            return Saved(read_text(text), None)
+        with self.client() as client:
+            answer = client.explanations.show(text, instance=True).value
+        from moorage.cli.output import as_json
+
+        return Saved(as_json(answer["instance"]), answer["verdict"])
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An instance as JSON, and the verdict recorded with it."""
+
+    instance: str
+    verdict: str | None
+
+
+def solved(instance: str, time_limit: str, seed: int) -> Outcome:
+    """The answer, checked by the policies' meanings where the instance has them."""
+    from moorage.domain.period import parse_duration
+    from moorage.engine.instance import loads, loads_built
+    from moorage.engine.verify import verify
+    from moorage.solver.cpsat import CpSat
+    from moorage.solver.portfolio import Portfolio
+
+    limit = parse_duration(time_limit)
+    solver = Portfolio(exact=CpSat())
+    if kind_of(instance) != "request":
+        return solver.solve(loads(instance), time_limit=limit, seed=seed)
+    built = loads_built(instance)
+    outcome = solver.solve(built.problem, time_limit=limit, seed=seed)
+    if outcome.hosts is not None:
+        verify(built.problem, built.ground, built.rules, outcome.hosts)
+    return outcome
+
+
+def kind_of(instance: str) -> object:
+    """What an instance says it is; anything at all for what is none, which `loads` refuses."""
+    try:
+        document = json.loads(instance)
+    except ValueError:
+        return None
+    return document.get("kind") if isinstance(document, dict) else None

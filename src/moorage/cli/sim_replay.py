@@ -1,0 +1,149 @@
+"""`moorage sim replay`: the same ensemble, placed as a scheduler without the whole does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown
+from moorage.cli.shipped import read_text
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.engine.build import Built
+    from moorage.engine.sequential import OneByOne
+    from moorage.usecases.ports import Store
+
+
+class Replay(Command):
+    """Place an ensemble's members one by one, as a scheduler without the whole does.
+
+    Nothing is written. Each member goes to the eligible host with most free VCPU, the first by
+    name among equals; skew counts all eligible domains. It starts from the fleet as it was
+    without the ensemble: bookings of ensembles of the description's name are set aside. That
+    a member finds no host is a finding, not an error: the exit status is 0.
+    """
+
+    examples = "moorage sim replay shop.yaml --sequential --order web,app,db"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What, how, where."""
+        add = parser.add_argument
+        add("file", metavar="FILE", help="a description, or a shipped one's name")
+        add("--sequential", action="store_true", required=True, help="one member at a time")
+        add("--order", metavar="ROLE,…", help="roles in order (default: as in the file)")
+        add("--resource", default="VCPU", metavar="CLASS", help="of which most must be free")
+        add("--name", help="the simulation (default: OS_CLOUD, else moorage-sim)")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Replay."""
+        from moorage.cli.sim import running
+        from moorage.client.description import read_description
+
+        _, described = read_description(read_text(args.file))
+        order = in_order(described, args.order)
+        found = replayed(Path(running(args.name).directory), described, order, args.resource)
+        return Shown(found.body(), found.text())
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How far it went, with the words for it."""
+
+    outcome: OneByOne
+    names: Sequence[str]
+    """Name of each host row."""
+    types: Mapping[str, str]
+    """Policy name -> type."""
+    total: int
+
+    def text(self) -> str:
+        """`FAIL at db[1]: proximity "pair" and survive "db-ha" leave no host`."""
+        if self.outcome.failed is None:
+            return f"OK {self.total} of {self.total} placed one by one"
+        blamed = sorted(f'{self.types[name]} "{name}"' for name in self.outcome.blamed)
+        leave = "leave" if len(blamed) > 1 else "leaves"
+        why = f"{' and '.join(blamed)} {leave} no host" if blamed else "no host has room"
+        return f"FAIL at {self.outcome.failed}: {why}"
+
+    def body(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "replay": {
+                "verdict": "placed" if self.outcome.failed is None else "failed",
+                "failed": None if self.outcome.failed is None else str(self.outcome.failed),
+                "policies": list(self.outcome.blamed),
+                "placed": {
+                    str(member): self.names[row] for member, row in self.outcome.hosts.items()
+                },
+            }
+        }
+
+
+def in_order(described: EnsembleDescription, order: str | None) -> list[MemberName]:
+    """The members, role by role; roles that `order` leaves out come last.
+
+    Raises:
+        InvalidDescription: `order` names a role that is not described, or one twice.
+    """
+    roles = {one.name: one.count for one in described.roles}
+    named = [name.strip() for name in order.split(",")] if order else []
+    for name in named:
+        if name not in roles or named.count(name) > 1:
+            known = ", ".join(roles)
+            raise InvalidDescription(f"--order: {name} is not one of {known}, each once")
+    rest = [name for name in roles if name not in named]
+    return [MemberName(name, i) for name in (*named, *rest) for i in range(roles[name])]
+
+
+def replayed(
+    directory: Path, described: EnsembleDescription, order: Sequence[MemberName], by: str
+) -> Finding:
+    """Read the simulation's ledger and place on what it says."""
+    from moorage.cli.sim_process import clock_file, database_url
+    from moorage.engine.sequential import sequential
+    from moorage.store import open_store
+    from moorage.store.settable_clock import SettableClock
+
+    store = open_store(database_url(directory), clock=SettableClock(clock_file(directory)))
+    try:
+        built = _built(store, described)
+    finally:
+        store.close()
+    names = built.terrain.names
+    outcome = sequential(built.problem, order, names=names, by=by)
+    types = {one.name: one.type for one in described.policies}
+    return Finding(outcome, names, types, len(order))
+
+
+def _built(store: Store, described: EnsembleDescription) -> Built:
+    from moorage.domain.period import Period
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.build import build
+    from moorage.usecases.roles import resolve
+
+    snapshot = store.snapshot()
+    own = frozenset(
+        consumer
+        for ensemble in store.ensembles(project_id=None, name=described.name)
+        for member in ensemble.members
+        for consumer in (member.uuid, member.server_id)
+        if consumer is not None
+    )
+    request = EnsembleRequest(
+        project_id="",
+        roles=resolve(store, described.roles),
+        members=tuple(MemberName(one.name, i) for one in described.roles for i in range(one.count)),
+        policies=described.policies,
+        period=Period(snapshot.taken_at),
+        own_consumers=own,
+        released=own,
+    )
+    return build(request, snapshot)
