@@ -86,6 +86,7 @@ DECISION: Final = record(
     places=table(record(Place, allocations=table(_AMOUNTS)), key=_MEMBER_NAME),
     policies=each(record(PolicyStatus)),
     max_additional=table(PLAIN),
+    at_least=_NAMES,
 )
 
 CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)

@@ -61,13 +61,10 @@ def _tags(ensemble: Ensemble) -> dict[str, str]:
 def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> None:
     """Say which consumers are members; providers they stand on look different afterwards."""
     table = tables.members
-    stored = dict(
-        batch.connection.execute(
-            select(table.c.consumer, table.c.tags).where(table.c.ensemble_id == ensemble_id)
-        )
-        .tuples()
-        .all()
+    rows = batch.connection.execute(
+        select(table.c.consumer, table.c.tags).where(table.c.ensemble_id == ensemble_id)
     )
+    stored = {row.consumer: row.tags for row in rows}
     differing = {name for name, _ in stored.items() ^ wanted.items()}
     for some in chunks(differing):
         batch.connection.execute(delete(table).where(table.c.consumer.in_(some)))

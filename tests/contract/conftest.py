@@ -1,0 +1,40 @@
+"""The stores that the contract is run against, and a clock that the tests set.
+
+PostgreSQL joins here: a store is whatever `open_store` makes of a database URL.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moorage.store import Ledger, open_store
+
+
+class SetClock:
+    """A clock that stands still until told otherwise."""
+
+    def __init__(self, instant: int = 1_000) -> None:
+        self.instant = instant
+
+    def now(self) -> int:
+        return self.instant
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture(params=["sqlite-file", "sqlite-private"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite-private":
+        return "sqlite://"
+    return f"sqlite:///{tmp_path / 'ledger.db'}"
+
+
+@pytest.fixture
+def store(database_url: str, clock: SetClock) -> Iterator[Ledger]:
+    ledger = open_store(database_url, clock=clock)
+    yield ledger
+    ledger.close()
