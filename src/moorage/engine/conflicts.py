@@ -1,0 +1,184 @@
+"""Minimal conflicts: which parts of a request cannot hold together on this fleet.
+
+A request is taken apart into elements: each required policy, and for each role with members to
+place its resources, its traits and its aggregates. Setting elements aside only ever makes a
+request easier, because eligibility is judged by the whole request throughout. So deletion
+finds a minimal set: drop what is not needed for the proof of infeasibility, keep what is. Counting
+settles most questions, the solver the rest; a question left open makes a set `minimal=False`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import Phase
+from moorage.domain.errors import Busy
+from moorage.domain.explain import Element
+from moorage.domain.period import SECOND
+from moorage.engine.build import state
+from moorage.engine.counting import refuted
+from moorage.engine.problem import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from moorage.domain.ensembles import Role
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.build import Built
+    from moorage.engine.problem import Problem, Solves
+
+POLICY = "policy"
+RESOURCES = "resources"
+TRAITS = "traits"
+AGGREGATES = "aggregates"
+
+Elements = frozenset[Element]
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """Answers whether a problem has any placement, within a budget."""
+
+    solver: Solves
+    remaining: Callable[[], float]
+    """Seconds left for the whole explanation."""
+    seed: int = 0
+    longest: float = 2.0
+    """Seconds for a single question at most."""
+
+    def feasible(self, problem: Problem) -> bool | None:
+        """True with an answer, False with a proof, None when neither was found in time."""
+        bare = any_placement(problem)
+        if refuted(bare):
+            return False
+        seconds = min(self.remaining(), self.longest)
+        if seconds <= 0:
+            return None
+        try:
+            outcome = self.solver.solve(bare, time_limit=int(seconds * SECOND), seed=self.seed)
+        except Busy:
+            return None
+        known = {Verdict.FEASIBLE: True, Verdict.INFEASIBLE: False}
+        return known.get(outcome.verdict)
+
+
+def any_placement(problem: Problem) -> Problem:
+    """The same problem where nothing is preferred: only whether there is an answer counts."""
+    required = tuple(one for one in problem.primitives if one.weight is None)
+    return replace(problem, primitives=required, objective=None)
+
+
+def elements(built: Built) -> tuple[Element, ...]:
+    """The removable parts of a request; those a reader understands last come first.
+
+    Deletion tries to do without the first ones first, so among several minimal conflicts one
+    in terms of policies is preferred.
+    """
+    request = built.request
+    moving = {member.role for member in request.members if member not in request.fixed}
+    roles = [role for role in request.roles if role.name in moving]
+    return (
+        *(Element(RESOURCES, role.name) for role in roles if role.resources),
+        *(Element(AGGREGATES, role.name) for role in roles if role.member_of),
+        *(Element(TRAITS, role.name) for role in roles if role.required or role.forbidden),
+        *(
+            Element(POLICY, rule.statement.name)
+            for rule in built.rules
+            if rule.statement.required and rule.edges
+        ),
+    )
+
+
+def without(built: Built, aside: Elements) -> Built:
+    """The request with these elements set aside; what its other policies mean stays."""
+    request = built.request
+    changed = replace(
+        request,
+        roles=tuple(_relieved(role, aside) for role in request.roles),
+        policies=tuple(
+            one
+            for one in request.policies
+            if one.required
+            and Phase.CREATE in one.phases
+            and Element(POLICY, one.name) not in aside
+        ),
+    )
+    return state(changed, built.terrain, kept=built.kept, ground=built.ground)
+
+
+def _relieved(role: Role, aside: Elements) -> Role:
+    if Element(RESOURCES, role.name) in aside:
+        role = replace(role, resources=MappingProxyType({}))
+    if Element(TRAITS, role.name) in aside:
+        role = replace(role, required=(), forbidden=frozenset())
+    if Element(AGGREGATES, role.name) in aside:
+        role = replace(role, member_of=())
+    return role
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Elements that cannot hold together; `minimal` when every proper subset provably can."""
+
+    elements: tuple[Element, ...]
+    minimal: bool
+
+
+@dataclass(eq=False)
+class Deletion:
+    """Finds disjoint minimal conflicts in one request; remembers what it has asked."""
+
+    built: Built
+    oracle: Oracle
+    _known: dict[Elements, bool | None] = field(default_factory=dict)
+
+    def feasible(self, aside: Elements) -> bool | None:
+        """Whether the request has a placement once these are set aside."""
+        if aside not in self._known:
+            self._known[aside] = self.oracle.feasible(without(self.built, aside).problem)
+        return self._known[aside]
+
+    def conflicts(self) -> Iterator[Core]:
+        """Disjoint conflicts, until what is left is feasible or cannot be settled.
+
+        Each is set aside as a whole before the next is looked for. Since they are disjoint,
+        setting aside fewer of them leaves one intact, so all of them are needed.
+        """
+        every = elements(self.built)
+        aside: Elements = frozenset()
+        while self.feasible(aside) is False:
+            core = self._shrink([one for one in every if one not in aside], every)
+            if not core.elements:
+                return
+            yield core
+            aside |= frozenset(core.elements)
+
+    def _shrink(self, active: list[Element], every: tuple[Element, ...]) -> Core:
+        """Drop ever smaller runs of elements while the rest stays a conflict."""
+        needed: set[Element] = set()
+        minimal = True
+        size = max(len(active) // 2, 1)
+        while True:
+            for run in _runs([one for one in active if one not in needed], size):
+                rest = [one for one in active if one not in run]
+                verdict = self.feasible(frozenset(every) - frozenset(rest))
+                if verdict is False:
+                    active = rest
+                elif size == 1:
+                    needed |= set(run)
+                    minimal &= verdict is True
+            if size == 1:
+                return Core(tuple(active), minimal)
+            size = max(size // 2, 1)
+
+
+def _runs(items: list[Element], size: int) -> list[list[Element]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def emptied(request: EnsembleRequest, built: Built) -> Built:
+    """The request on the same hosts with nobody else on them."""
+    terrain = replace(built.terrain, free=built.terrain.capacity, occupants_of=lambda _row: ())
+    return state(request, terrain)

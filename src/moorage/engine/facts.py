@@ -1,0 +1,161 @@
+"""The words and numbers of an explanation: what an element demands, what the fleet has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.engine.conflicts import AGGREGATES, POLICY, RESOURCES
+from moorage.engine.crowds import closed
+from moorage.engine.index import index
+from moorage.policies.primitives import NeverOn, OnlyOn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import Role
+    from moorage.domain.explain import Element
+    from moorage.domain.topology import Level
+    from moorage.engine.build import Built
+    from moorage.engine.index import Crowd, Index
+    from moorage.engine.rules import Rule
+
+    Bools: TypeAlias = NDArray[np.bool_]
+    Ints: TypeAlias = NDArray[np.int64]
+
+_EDGES_TOLD = 3
+
+
+def needs(built: Built, element: Element) -> str:
+    """What one element demands, in one clause."""
+    if element.kind == POLICY:
+        return _policy_needs(built, _rule(built, element.name))
+    role = _role(built, element.name)
+    request = built.request
+    count = sum(m.role == role.name and m not in request.fixed for m in request.members)
+    who = f"{count} x {role.name}"
+    if element.kind == RESOURCES:
+        amounts = ", ".join(f"{amount} {name}" for name, amount in sorted(role.resources.items()))
+        return f"{amounts} for each of {who}"
+    if element.kind == AGGREGATES:
+        groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
+        return f"hosts of aggregate {groups} for {who}"
+    traits = ["|".join(sorted(one)) for one in role.required]
+    traits += [f"not {name}" for name in sorted(role.forbidden)]
+    return f"hosts with {', '.join(traits)} for {who}"
+
+
+def _policy_needs(built: Built, rule: Rule) -> str:
+    texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in rule.edges))
+    more = len(texts) - _EDGES_TOLD
+    return "; ".join(texts[:_EDGES_TOLD]) + (f"; and {more} more" if more > 0 else "")
+
+
+def facts(built: Built, elements: tuple[Element, ...]) -> tuple[tuple[str, int], ...]:
+    """How many hosts and domains the fleet has for what these elements speak of."""
+    found: dict[str, int] = {}
+    for element in elements:
+        if element.kind == POLICY:
+            rule = _rule(built, element.name)
+            roles = dict.fromkeys(m.role for edge in rule.edges for m in edge)
+            for level in dict.fromkeys(_levels(built, element.name)) or (None,):
+                found |= {_label(built, level, role): _usable(built, level, role) for role in roles}
+        else:
+            label = _label(built, None, element.name)
+            found[label] = _usable(built, None, element.name)
+            if element.kind == RESOURCES:
+                found |= _free(built, element.name)
+    return tuple(found.items())
+
+
+def _levels(built: Built, policy: str) -> Iterator[Level]:
+    for one in built.problem.primitives:
+        if one.policy == policy and not isinstance(one, OnlyOn | NeverOn):
+            yield one.level
+
+
+def _label(built: Built, level: Level | None, role_name: str) -> str:
+    role = _role(built, role_name)
+    return f"{level or 'host'}s usable for {role.flavor or role.name}"
+
+
+def _usable(built: Built, level: Level | None, role_name: str) -> int:
+    """Hosts, or domains with at least one, that have room for the role or hold it already."""
+    problem = built.problem
+    mask = problem.allowed[problem.roles.index(role_name)].copy()
+    for m, row in enumerate(problem.fixed.tolist()):
+        if row >= 0 and problem.members[m].role == role_name:
+            mask[row] = True
+    if level is None:
+        return int(mask.sum())
+    domains = np.unique(problem.domains[level][mask])
+    return int((domains >= 0).sum())
+
+
+def _free(built: Built, role_name: str) -> dict[str, int]:
+    """How much is free in all on the hosts usable for the role."""
+    problem = built.problem
+    mask = problem.allowed[problem.roles.index(role_name)]
+    return {
+        f"{name} free there for {_role(built, role_name).flavor or role_name}": int(
+            np.maximum(problem.free[mask, k], 0).sum()
+        )
+        for k, name in enumerate(problem.classes)
+        if name in _role(built, role_name).resources
+    }
+
+
+def _rule(built: Built, name: str) -> Rule:
+    return next(rule for rule in built.rules if rule.statement.name == name)
+
+
+def _role(built: Built, name: str) -> Role:
+    return next(role for role in built.request.roles if role.name == name)
+
+
+# --- hosts that policies reject ------------------------------------------------------------
+
+
+def policy_rejections(built: Built) -> dict[str, int]:
+    """`policy:<name>` -> hosts where some member to be placed may not stand because of it.
+
+    Judged by the named hosts and by the members that stand already; what the members to be
+    placed do to each other is not a matter of single hosts.
+    """
+    numbers = index(built.problem)
+    found: dict[str, Bools] = {}
+    for name, mask in (*_named(numbers), *_crowded(numbers)):
+        found[name] = found.get(name, np.zeros_like(mask)) | mask
+    return {f"policy:{name}": int(mask.sum()) for name, mask in found.items() if mask.any()}
+
+
+def _named(numbers: Index) -> Iterator[tuple[str, Bools]]:
+    moving = {numbers.problem.members[m] for m in numbers.moving}
+    for one in numbers.problem.primitives:
+        if one.weight is None and isinstance(one, OnlyOn | NeverOn) and moving & set(one.members):
+            mask = np.zeros(len(numbers.problem.hosts), dtype=np.bool_)
+            mask[list(one.hosts)] = True
+            yield one.policy, ~mask if isinstance(one, OnlyOn) else mask
+
+
+def _crowded(numbers: Index) -> Iterator[tuple[str, Bools]]:
+    fixed = numbers.problem.fixed
+    for crowd in numbers.crowds:
+        left = sum(int(fixed[m] < 0) for m in crowd.members)
+        if not crowd.required or not left:
+            continue
+        counts, others = (_standing(crowd, fixed, side) for side in (crowd.members, crowd.others))
+        shut = closed(crowd, counts, others, left)
+        if shut is not None:
+            yield crowd.primitive.policy, np.append(shut, [False])[crowd.domain_of]
+
+
+def _standing(crowd: Crowd, fixed: Ints, members: tuple[int, ...]) -> Ints:
+    counts = np.zeros(crowd.size, dtype=np.int64)
+    for m in members:
+        if fixed[m] >= 0 and crowd.domain_of[fixed[m]] >= 0:
+            counts[crowd.domain_of[fixed[m]]] += 1
+    return counts

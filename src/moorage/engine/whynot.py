@@ -1,0 +1,105 @@
+"""The whole answer to "why not": stage, conflicts with their numbers, relaxations that work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.explain import Conflict, Stage
+from moorage.engine.conflicts import POLICY, Deletion, Oracle, elements, emptied
+from moorage.engine.facts import facts, needs, policy_rejections
+from moorage.engine.relax import relaxations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.domain.explain import Relaxation
+    from moorage.engine.build import Built
+    from moorage.engine.conflicts import Core
+    from moorage.engine.problem import Solves
+
+INFEASIBLE = "infeasible"
+UNDECIDED = "undecided"
+FEASIBLE = "feasible"
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """What `domain.explain.Explanation` says, without id, time and revision."""
+
+    verdict: str
+    stage: Stage
+    conflicts: tuple[Conflict, ...]
+    relaxations: tuple[Relaxation, ...]
+    considered: int
+    rejected: Mapping[str, int]
+    note: str = ""
+
+
+def explain(
+    built: Built, solver: Solves, *, remaining: Callable[[], float], seed: int = 0
+) -> WhyNot:
+    """Say why a request has no placement.
+
+    Args:
+        built: the request that was found infeasible.
+        solver: answers the questions that counting cannot.
+        remaining: seconds left for the explanation; what is not settled by then is left out
+            or marked as not minimal.
+        seed: handed to the solver.
+    """
+    oracle = Oracle(solver, remaining, seed)
+    deletion = Deletion(built, oracle)
+    verdict = {True: FEASIBLE, False: INFEASIBLE, None: UNDECIDED}[deletion.feasible(frozenset())]
+    cores = tuple(deletion.conflicts())
+    left = deletion.feasible(frozenset(one for core in cores for one in core.elements))
+    found = relaxations(built, cores, oracle) if cores else ()
+    return WhyNot(
+        verdict=verdict,
+        stage=_stage(built, deletion, oracle),
+        conflicts=tuple(_conflict(built, core) for core in cores),
+        relaxations=found,
+        considered=built.considered,
+        rejected={**built.rejected, **policy_rejections(built)},
+        note=_note(verdict, cores, found, left=left),
+    )
+
+
+def _stage(built: Built, deletion: Deletion, oracle: Oracle) -> Stage:
+    """Where the request failed.
+
+    With members standing already, what an empty fleet could hold is no question for the
+    policies: those members stay where they are.
+    """
+    request = built.request
+    policies = frozenset(one for one in elements(built) if one.kind == POLICY)
+    if deletion.feasible(policies) is False:
+        bare = emptied(replace(request, policies=()), built)
+        return Stage.STATIC if oracle.feasible(bare.problem) is False else Stage.CAPACITY
+    if not request.fixed and oracle.feasible(emptied(request, built).problem) is False:
+        return Stage.STATIC
+    return Stage.POLICY
+
+
+def _conflict(built: Built, core: Core) -> Conflict:
+    return Conflict(
+        elements=core.elements,
+        needs=tuple(needs(built, one) for one in core.elements),
+        facts=facts(built, core.elements),
+        minimal=core.minimal,
+    )
+
+
+def _note(
+    verdict: str, cores: tuple[Core, ...], found: tuple[Relaxation, ...], *, left: bool | None
+) -> str:
+    if verdict != INFEASIBLE:
+        return ""
+    if left is False:
+        return "no host is open to this request, whatever is set aside"
+    if left is None:
+        return "time ran out: there may be further conflicts"
+    if not found:
+        several = "the conflicts are independent: " if len(cores) > 1 else ""
+        return f"{several}no single small change makes it fit"
+    return ""
