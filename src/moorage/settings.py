@@ -20,7 +20,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.http.config import ServerConfig, is_loopback
 from moorage.http.kernel import Bounds
 from moorage.options import MOUNTS, SETTINGS, default_database
-from moorage.solver.pool import PoolConfig
+from moorage.solver.config import PoolConfig
 from moorage.usecases.limits import Limits
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ class Effective:
         for setting in SETTINGS:
             value = self.values[setting.name]
             for one in value if setting.multi else [value]:
-                shown = masked(setting, setting.show(one))
-                yield f"{setting.name} = {shown}  # {self.sources[setting.name]}"
+                shown = masked(setting.show(one)) if setting.secret else setting.show(one)
+                yield f"# {self.sources[setting.name]}"
+                yield f"{setting.name} = {shown}"
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,17 @@ class Settings:
     """The configs of all parts."""
 
     database: str
+    database_directory: Path | None
+    """The default database's directory, to be made if it is not there."""
+    clock_file: str | None
     server: ServerConfig
     pool: PoolConfig
     limits: Limits
 
 
-def masked(setting: Setting, text: str) -> str:
-    """The text without the password a URL may hold."""
-    return _PASSWORD.sub(r"\1***@", text) if setting.secret else text
+def masked(url: str) -> str:
+    """A URL without the password it may hold."""
+    return _PASSWORD.sub(r"\1***@", url)
 
 
 def read(
@@ -111,10 +115,11 @@ def read(
     except cfg.Error as error:
         raise BadSetting("config_file", file or "command line", str(error)) from error
     found = {setting.name: _value(options, setting) for setting in SETTINGS}
-    return Effective(
-        values={name: value for name, (value, _) in found.items()},
-        sources={name: source for name, (_, source) in found.items()},
-    )
+    values = {name: value for name, (value, _) in found.items()}
+    sources_ = {name: source for name, (_, source) in found.items()}
+    values["database"] = values["database"] or f"sqlite:///{default_database()}"
+    values["mount"] = _all_mounts(values["mount"], sources_["mount"])
+    return Effective(values, sources_)
 
 
 def configure(effective: Effective) -> Settings:
@@ -125,8 +130,11 @@ def configure(effective: Effective) -> Settings:
     """
     value = effective.values
     _check_together(effective)
+    default = default_database()
     return Settings(
-        database=value["database"] or default_database(),
+        database=value["database"],
+        database_directory=default.parent if value["database"] == f"sqlite:///{default}" else None,
+        clock_file=value["clock_file"] or None,
         server=ServerConfig(
             host=value["host"],
             port=value["port"],
@@ -256,7 +264,15 @@ def _check_keys(file: str) -> None:
             raise BadSetting(key, f"file {file}", "there is no such setting")
 
 
-_OF_THE_CLIENT: Final = ("ENDPOINT", "TOKEN", "PROJECT", "ROLE", "CONFIG_FILE", "HYPOTHESIS")
+_OF_THE_CLIENT: Final = (
+    "ENDPOINT",
+    "TOKEN",
+    "PROJECT",
+    "ROLE",
+    "CONFIG_FILE",
+    "HYPOTHESIS",
+    "TRANSCRIPT",
+)
 
 
 def _check_environment(environ: Mapping[str, str]) -> None:
@@ -268,18 +284,23 @@ def _check_environment(environ: Mapping[str, str]) -> None:
             raise BadSetting(name.lower(), f"environment, {variable}", "there is no such setting")
 
 
-def _mounts(effective: Effective) -> dict[str, str]:
-    """Name -> path, the given ones over the defaults; an empty path after `=` leaves one out."""
-    source = effective.sources["mount"]
+def _all_mounts(given: Sequence[str], source: str) -> list[str]:
+    """Every dialect as `name=path`: the given ones over the defaults."""
     named = dict(MOUNTS)
-    for entry in effective.values["mount"]:
+    for entry in given:
         name, _, path = entry.partition("=")
         if name not in named:
             raise BadSetting("mount", source, f"{name} is none of {', '.join(sorted(named))}")
         named[name] = path
+    return [f"{name}={path}" for name, path in named.items()]
+
+
+def _mounts(effective: Effective) -> dict[str, str]:
+    """Name -> prefix of what is served; the root's is empty."""
+    named = dict(entry.split("=", 1) for entry in effective.values["mount"])
     places = {name: path.rstrip("/") for name, path in named.items() if path}
     if len(set(places.values())) < len(places):
-        raise BadSetting("mount", source, "two mounts have the same path")
+        raise BadSetting("mount", effective.sources["mount"], "two mounts have the same path")
     return places
 
 

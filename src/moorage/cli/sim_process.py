@@ -7,9 +7,9 @@ Everything it has is in one directory beside its registration.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.client import registry
 from moorage.client.discovery import OPERATOR_TOKEN, Access
-from moorage.client.errors import ApiError, NotMoorage, Unreachable
-from moorage.client.moorage import connect
 from moorage.domain.errors import MoorageError
 
 if TYPE_CHECKING:
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 START_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 8.0
 _POLL: Final = 0.02
+_SERVING: Final = re.compile(r"serving on (?P<endpoint>http://[0-9.:]+)")
 _TOLD: Final = 12
 """Last lines of the log that are shown when it does not start."""
 
@@ -65,14 +64,6 @@ class Started:
         )
 
 
-def free_port() -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def start(directory: Path, now: Instant, *, port: int | None) -> Started:
     """Start a server in an empty directory of its own; return when it answers.
 
@@ -84,10 +75,9 @@ def start(directory: Path, now: Instant, *, port: int | None) -> Started:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True, mode=0o700)
     create(clock_file(directory), now)
-    chosen = port or free_port()
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            _command(directory, chosen),
+            _command(directory, port or 0),
             cwd=directory,
             env=_environment(os.environ),
             stdin=subprocess.DEVNULL,
@@ -95,14 +85,12 @@ def start(directory: Path, now: Instant, *, port: int | None) -> Started:
             stderr=log,
             start_new_session=True,
         )
-    started = Started(process, f"http://127.0.0.1:{chosen}", directory)
     try:
-        _wait(started)
+        return Started(process, _endpoint_once_ready(process, directory), directory)
     except BaseException:
         end(process.pid)
         process.wait()
         raise
-    return started
 
 
 def clock_file(directory: Path) -> Path:
@@ -120,8 +108,8 @@ def _command(directory: Path, port: int) -> list[str]:
         *(sys.executable, "-P", "-m", "moorage.cli.main", "serve"),
         *("--host", "127.0.0.1", "--port", str(port)),
         *("--database", database_url(directory)),
-        *("--auth", "noauth2"),
-        *("--clock", str(clock_file(directory))),
+        *("--auth", "noauth2", "--log-level", "warning"),
+        *("--clock-file", str(clock_file(directory))),
     ]
 
 
@@ -134,41 +122,27 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _wait(started: Started) -> None:
+def _endpoint_once_ready(process: subprocess.Popen[bytes], directory: Path) -> str:
+    """Where it serves, which it says in one line as soon as it answers."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        if started.process.poll() is not None:
-            raise DidNotStart(f"the server ended: {_last_words(started.directory)}")
-        if _answers(started.access):
-            return
+        said = _SERVING.search(_log(directory))
+        if said is not None:
+            return said["endpoint"]
+        if process.poll() is not None:
+            raise DidNotStart(f"the server ended: {_last_words(directory)}")
         time.sleep(_POLL)
     raise DidNotStart(
-        f"the server does not answer after {START_SECONDS:.0f} s: {_last_words(started.directory)}"
+        f"the server does not answer after {START_SECONDS:.0f} s: {_last_words(directory)}"
     )
 
 
-def _answers(access: Access) -> bool:
-    host, _, port = access.endpoint.rpartition(":")
-    try:
-        # A refused connection is cheap; only then is a request worth its while.
-        socket.create_connection((host.removeprefix("http://"), int(port)), timeout=1).close()
-        with connect(access) as client:
-            client.simulation.clock()
-    except (OSError, Unreachable, NotMoorage):
-        return False
-    except ApiError as error:
-        if error.status in {404, 401, 403}:
-            raise DidNotStart(f"something else listens at {access.endpoint}: {error}") from error
-        return False
-    return True
+def _log(directory: Path) -> str:
+    return (directory / "log").read_text(encoding="utf-8", errors="replace")
 
 
 def _last_words(directory: Path) -> str:
-    try:
-        lines = (directory / "log").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "it left no log"
-    return "\n".join(lines[-_TOLD:]) or "it said nothing"
+    return "\n".join(_log(directory).splitlines()[-_TOLD:]) or "it said nothing"
 
 
 def end(pid: int) -> None:
