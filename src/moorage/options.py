@@ -120,10 +120,11 @@ def host(text: str) -> str:
     return text
 
 
-def default_database() -> str:
-    """SQLite in the user's data directory: the same ledger whatever the current directory is."""
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return f"sqlite:///{data}/moorage/moorage.db"
+def default_database() -> Path:
+    """The SQLite file in the user's data directory: one ledger, whatever the current directory."""
+    data = os.environ.get("XDG_DATA_HOME")
+    base = Path(data) if data else Path.home() / ".local" / "share"
+    return base / "moorage" / "moorage.db"
 
 
 SETTINGS: Final = (
@@ -243,6 +244,13 @@ SETTINGS: Final = (
         "info",
         "LEVEL",
         "What is logged to standard error: debug, info (a line per request), warning, error.",
+    ),
+    Setting(
+        "clock_file",
+        str,
+        "",
+        "FILE",
+        "For simulations: the file whose instant is the service's time. Empty: the machine's time.",
     ),
     Setting(
         "pid_file", str, "", "FILE", "Where the supervisor writes its process id. Empty: nowhere."

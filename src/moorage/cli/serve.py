@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,8 @@ from moorage.cli.command import Command
 from moorage.cli.output import OK, USAGE
 
 if TYPE_CHECKING:
+    import argparse
+
     from moorage.cli.output import Shown
 
 _YES = "true"
@@ -73,7 +74,7 @@ class Serve(Command):
         if parsed_args.show_config:
             self.app.stdout.write("\n".join(effective.lines()) + "\n")
             return OK
-        from moorage.app import serve
+        from moorage.service import serve
 
         return serve(effective, _say)
 

@@ -28,8 +28,10 @@ def configure(level: str) -> None:
         logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s %(message)s")
     )
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # The migration tool tells each of its steps at INFO, at every start.
-    logging.getLogger("alembic").setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))
+    # The migration tool and the server tell each of their steps at INFO, at every start.
+    quiet = max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()])
+    for chatty in ("alembic", "_granian"):
+        logging.getLogger(chatty).setLevel(quiet)
 
 
 def write(environ: Environ, path: str, status: int, seconds: float) -> None:

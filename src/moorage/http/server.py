@@ -16,6 +16,8 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.http import supervisor
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,8 +28,6 @@ _granian: Any = import_module("granian._granian")
 _futures: Any = import_module("granian._futures")
 _loops: Any = import_module("granian._loops")
 
-BACKLOG: Final = 1024
-"""Connections the kernel keeps waiting."""
 _CONNECTIONS: Final = 2048
 """Open connections one worker serves at a time."""
 _IDLE_THREAD_SECONDS: Final = 30
@@ -44,7 +44,7 @@ def serve(application: Application, descriptor: int, *, threads: int) -> None:
     stop.add_cb(stopped.set)
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor to act on
-    holder = _granian.SocketHolder(descriptor, False, BACKLOG)  # noqa: FBT003 - positional in Rust
+    holder = _granian.SocketHolder(descriptor, False, supervisor.BACKLOG)  # noqa: FBT003 - positional in Rust
     worker = _granian.WSGIWorker(
         1,
         (None, holder),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+BACKLOG: Final = 1024
+"""Connections the kernel keeps waiting for a worker to take them."""
 GRACE: Final = 5.0
 """Seconds children have to finish what they are doing."""
 _INTERRUPTED: Final = 130

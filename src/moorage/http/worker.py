@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,4 +24,6 @@ def main(config: Mapping[str, Any]) -> None:
     module, _, name = config["application"].partition(":")
     make: Callable[[Mapping[str, Any]], Application] = getattr(import_module(module), name)
     application = make(config["settings"])
+    gc.collect()
+    gc.freeze()  # what stands now stays: the collector need not look at it again
     server.serve(application, config["listener"], threads=config["threads"])

@@ -22,17 +22,6 @@ _MARGIN: Final = 2.0
 """Seconds past its limit that a solver has to hand over what it found."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolConfig:
-    """How many solver processes, and within which bounds."""
-
-    processes: int
-    queue: int
-    """Requests that may wait for a process."""
-    memory: int
-    """Bytes one process may have."""
-
-
 class SolverFailed(RuntimeError):
     """A solver process met an error of its own; its log has the traceback."""
 

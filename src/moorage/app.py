@@ -1,0 +1,139 @@
+"""The composition root: the one module that knows every part, and introduces them to each other.
+
+`create_app` makes the WSGI application; any WSGI server can run it. `application` is what an HTTP
+worker of `moorage serve` calls (see `moorage.service`).
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.api import placement
+from moorage.http.auth import noauth2
+from moorage.http.house import House
+from moorage.http.kernel import Kernel, Mount
+from moorage.http.refusals import unauthorized_bare
+from moorage.settings import Effective, configure
+from moorage.solver.pool import PoolSolver
+from moorage.solver.portfolio import Portfolio
+from moorage.store import open_store
+from moorage.store.settable_clock import SettableClock
+from moorage.usecases.expire import expire
+from moorage.usecases.parts import Parts
+from moorage.workers import expiry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.http.auth import Authenticate
+    from moorage.http.wsgi import Application
+    from moorage.settings import Settings
+    from moorage.usecases.ports import Clock, Solver, Store
+
+STRATEGIES: Final[Mapping[str, Authenticate]] = {"noauth2": noauth2}
+"""Ways to know a caller, by the value of the setting `auth`."""
+
+_EXPIRY_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RandomIds:
+    """Identifiers nobody can guess."""
+
+    def uuid(self) -> str:
+        """See `Ids`."""
+        return str(uuid.uuid4())
+
+    def salt(self) -> str:
+        """See `Ids`."""
+        return secrets.token_hex(16)
+
+
+def create_app(
+    settings: Settings,
+    *,
+    store: Store | None = None,
+    solver: Solver | None = None,
+    clock: Clock | None = None,
+) -> Application:
+    """The application with every dialect mounted where the settings say.
+
+    What is not handed in is made: the store from `settings.database`, the clock from
+    `settings.clock_file` (the machine's without one), a solver that works in this process.
+
+    Raises:
+        MoorageError: the database cannot be opened.
+    """
+    parts = make_parts(settings, store=store, solver=solver, clock=clock)
+    return assemble(settings, parts)
+
+
+def make_parts(
+    settings: Settings,
+    *,
+    store: Store | None = None,
+    solver: Solver | None = None,
+    clock: Clock | None = None,
+) -> Parts:
+    """What the use cases are given."""
+    return Parts(
+        store=store or _open(settings, clock),
+        solver=solver or _solver_in_this_process(),
+        ids=RandomIds(),
+        limits=settings.limits,
+    )
+
+
+def assemble(settings: Settings, parts: Parts) -> Application:
+    """The dialects over these parts, mounted on the kernel."""
+    dialects = {
+        "placement": (placement.create_app(parts.store, parts.ids), unauthorized_bare),
+    }
+    mounts = [
+        Mount(name, prefix, dialects[name][0], unauthorized=dialects[name][1])
+        for name, prefix in settings.server.mounts.items()
+        if name in dialects
+    ]
+    house = House(
+        version=version("moorage"),
+        places={mount.name: mount.prefix or "/" for mount in mounts},
+        checks={"database": parts.store.snapshot},
+    )
+    return Kernel(
+        mounts,
+        authenticate=STRATEGIES[settings.server.auth],
+        house=house,
+        bounds=settings.server.bounds,
+    )
+
+
+def application(config: Mapping[str, Any]) -> Application:
+    """The application of an HTTP worker process, with its background work started.
+
+    `config` is what `moorage.service` sends: `values` and `sources` of the settings, and the
+    address of the solver processes.
+    """
+    settings = configure(Effective(config["values"], config["sources"]))
+    parts = make_parts(settings, solver=Portfolio(PoolSolver(config["solver"])))
+    parts.store.snapshot()  # read in before the first request, not during it
+    expiry.start(parts.store, partial(expire, parts), interval=_EXPIRY_SECONDS)
+    return assemble(settings, parts)
+
+
+def _solver_in_this_process() -> Solver:
+    from moorage.solver.cpsat import CpSat  # noqa: PLC0415 - OR-Tools only where it is used
+
+    return Portfolio(CpSat())
+
+
+def _open(settings: Settings, clock: Clock | None) -> Store:
+    if clock is None and settings.clock_file is not None:
+        clock = SettableClock(settings.clock_file)
+    if settings.database_directory is not None:
+        settings.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return open_store(settings.database, clock=clock)

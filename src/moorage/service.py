@@ -1,0 +1,118 @@
+"""The service as processes: the supervisor of `moorage serve` and the programs of its children.
+
+The children's work is named, not imported: the supervisor starts at once and stays small.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import MoorageError
+from moorage.http import access_log, probe, supervisor
+from moorage.http.offspring import Program
+from moorage.settings import configure, masked
+from moorage.solver import channel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from moorage.settings import Effective, Settings
+
+
+class CannotServe(MoorageError):
+    """The service cannot start; says why."""
+
+
+def serve(effective: Effective, announce: Callable[[str], None]) -> int:
+    """Run the service until it is told to stop; return the exit status.
+
+    Raises:
+        BadSetting: the settings do not go together.
+        CannotServe: the port or the pid file cannot be had.
+    """
+    settings = configure(effective)
+    config = settings.server
+    access_log.configure(config.log_level)
+    try:
+        listener = supervisor.listen(config.host, config.port, supervisor.BACKLOG)
+    except OSError as error:
+        raise CannotServe(
+            f"cannot listen on {config.host} port {config.port}: {error.strerror or error}"
+        ) from error
+    port: int = listener.getsockname()[1]
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    database = masked(settings.database)
+    line = f"moorage: serving on http://{host}:{port} (database {database}, auth {config.auth})"
+    address = channel.new_address()
+    with (
+        listener,
+        channel.listen(address, settings.pool.queue) as queue,
+        _pid_file(config.pid_file),
+    ):
+        programs = [
+            *_http_workers(settings, effective, listener.fileno(), address),
+            *_solver_workers(settings, queue.fileno()),
+        ]
+        return supervisor.Supervisor(
+            programs,
+            probe=partial(probe.wait_for_answer, config.host, port),
+            on_ready=partial(announce, line),
+        ).run()
+
+
+def _http_workers(
+    settings: Settings, effective: Effective, listener: int, address: str
+) -> Iterator[Program]:
+    """The first opens the database, and migrates it if need be, before the others start."""
+    config = {
+        "application": "moorage.app:application",
+        "settings": {
+            "values": dict(effective.values),
+            "sources": dict(effective.sources),
+            "solver": address,
+        },
+        "listener": listener,
+        "threads": settings.server.bounds.running + settings.server.bounds.readers,
+        "log_level": settings.server.log_level,
+    }
+    for number in range(settings.server.workers):
+        yield Program(
+            f"HTTP worker {number + 1}",
+            "moorage.http.worker:main",
+            config,
+            (listener,),
+            vital=number == 0,
+            waits=number > 0,
+        )
+
+
+def _solver_workers(settings: Settings, queue: int) -> Iterator[Program]:
+    config = {
+        "solver": "moorage.solver.cpsat:CpSat",
+        "listener": queue,
+        "memory": settings.pool.memory,
+        "log_level": settings.server.log_level,
+    }
+    for number in range(settings.pool.processes):
+        yield Program(f"solver {number + 1}", "moorage.solver.worker:main", config, (queue,))
+
+
+@contextlib.contextmanager
+def _pid_file(path: str | None) -> Iterator[None]:
+    """Keep this process's id in the file while it runs."""
+    if path is None:
+        yield
+        return
+    file = Path(path)
+    try:
+        file.write_text(f"{os.getpid()}\n", encoding="ascii")
+    except OSError as error:
+        raise CannotServe(f"cannot write the pid file {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
