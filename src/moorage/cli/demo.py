@@ -1,0 +1,208 @@
+"""`moorage demo`: the main job, really run, with everything it says checked."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from moorage.cli.command import Command
+from moorage.cli.output import INTERRUPTED, OK, Shown
+from moorage.domain.errors import MoorageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+    from types import FrameType
+    from typing import TextIO
+
+    from moorage.cli.demo_script import Step
+
+_CREATED: Final = re.compile(r"^id (?P<id>[0-9a-f]{4,})", re.MULTILINE)
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_DIM, _BOLD, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
+_SHORT: Final = 4
+"""Characters of an id that a person types."""
+_FILES: Final = ("shop.yaml", "shop-hot.yaml", "env.yaml", "sixty.yaml")
+
+
+class Disappointed(MoorageError):
+    """A command of the demonstration did not do what it promises."""
+
+
+class Demo(Command):
+    """Run the main job for real: from an empty fleet to relaxations that work.
+
+    Starts servers of its own on free ports over temporary databases, runs the commands as
+    you would and prints what they print. Every answer is checked; the exit status is 0 only
+    if all of it held. Nothing is left behind.
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """How much."""
+        parser.add_argument("--brief", action="store_true", help="without the thousand hosts")
+
+    def act(self, args: argparse.Namespace) -> Shown | None:
+        """Run."""
+        from moorage.cli.demo_script import SECOND, SHOP, SIXTY
+
+        begun = time.monotonic()
+        run = Run(self.app.stdout)
+        steps = 0
+        with ended_by_signal(), place_of_its_own():
+            for story in (SHOP,) if args.brief else (SHOP, SIXTY):
+                os.environ["OS_CLOUD"] = SECOND if story is SIXTY else "moorage-sim"
+                for step in story:
+                    run.step(step)
+                    steps += 1
+        seconds = time.monotonic() - begun
+        run.remark(
+            f"{steps} commands, all as promised, in {seconds:.1f} s. Nothing is left running."
+        )
+        return None
+
+
+class Run:
+    """Runs steps one after the other; knows the id of what was created last."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._pretty = out.isatty()
+        self._id = ""
+
+    def step(self, step: Step) -> None:
+        """Print the command, run it, check what it did.
+
+        Raises:
+            Disappointed: another exit status, or a fact that is missing in the output.
+            KeyboardInterrupt: the command was interrupted.
+        """
+        if step.remark:
+            self.remark(step.remark)
+        words = [word.replace("{id}", self._id) for word in step.command.split()]
+        self._command(words, step.status)
+        status, output = ran(words, self._out)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
+        if step.status != OK:
+            self._out.write(f"{status}\n")
+        self._check(step, words, status, output)
+        created = _CREATED.search(output)
+        if created:
+            self._id = created["id"][:_SHORT]
+
+    def remark(self, text: str) -> None:
+        """A line that is not a command's."""
+        self._out.write(f"\n{_DIM}# {text}{_PLAIN}\n" if self._pretty else f"\n# {text}\n")
+
+    def _command(self, words: list[str], status: int) -> None:
+        line = f"$ moorage {shlex.join(words)}" + (" ; echo $?" if status else "")
+        line = line.replace("'", "") if "[" in line else line
+        self._out.write(f"{_BOLD}{line}{_PLAIN}\n" if self._pretty else f"{line}\n")
+        self._out.flush()
+
+    def _check(self, step: Step, words: list[str], status: int, output: str) -> None:
+        if status != step.status:
+            raise Disappointed(
+                f"moorage {' '.join(words)}: exit status {status}, promised was {step.status}"
+            )
+        for fact in step.facts:
+            if not re.search(fact, output, re.MULTILINE):
+                raise Disappointed(f"moorage {' '.join(words)}: its output lacks {fact!r}")
+
+
+def ran(words: list[str], out: TextIO) -> tuple[int, str]:
+    """Run a command in this process; its status and its output, which is shown as it comes."""
+    from moorage.cli.main import Program
+
+    both = Tee(out)
+    stream = cast("TextIO", both)
+    status = Program(stdout=stream, stderr=stream).run(words)
+    return status, _COLOUR.sub("", both.kept())
+
+
+class Tee(io.TextIOBase):
+    """Writes through, and keeps a copy. Is a terminal if the other is."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._copy: list[str] = []
+
+    def write(self, text: str) -> int:
+        """Write to both."""
+        self._copy.append(text)
+        return self._out.write(text)
+
+    def flush(self) -> None:
+        """Flush what is behind."""
+        self._out.flush()
+
+    def isatty(self) -> bool:
+        """Whether it ends at a terminal."""
+        return self._out.isatty()
+
+    def fileno(self) -> int:
+        """The other's."""
+        return self._out.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override] # read-only here as there
+        """The other's."""
+        return self._out.encoding
+
+    def kept(self) -> str:
+        """Everything written so far."""
+        return "".join(self._copy)
+
+
+@contextlib.contextmanager
+def place_of_its_own() -> Iterator[None]:
+    """A directory with the examples, and registrations apart from the user's; all undone."""
+    from moorage.cli.shipped import read_text
+
+    before, environment = Path.cwd(), dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="moorage-demo-") as directory:
+        for name in _FILES:
+            Path(directory, name).write_text(read_text(name), encoding="utf-8")
+        for name in environment:
+            if name.startswith(("MOORAGE_", "OS_")) and name != "MOORAGE_TRANSCRIPT":
+                del os.environ[name]
+        os.environ["XDG_STATE_HOME"] = directory
+        os.chdir(directory)
+        try:
+            yield
+        finally:
+            _end_all()
+            os.chdir(before)
+            os.environ.clear()
+            os.environ.update(environment)
+
+
+def _end_all() -> None:
+    """Stop whatever a story that broke off has left running."""
+    from moorage.cli.sim_process import end
+    from moorage.client import registry
+
+    for one in list(registry.running(registry.state_directory(os.environ))):
+        end(one.pid)
+
+
+@contextlib.contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """SIGTERM ends the demonstration as Ctrl-C does: what it started is stopped."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
