@@ -160,6 +160,8 @@ class Decision:
     renewals: int = 0
     max_additional: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Role -> how many more of it fit, everything placed staying put; only for roles asked."""
+    at_least: frozenset[str] = frozenset()
+    """Roles whose `max_additional` is only a lower bound; all others are exact."""
     digest: str = ""
     """Fingerprint of the request that made it: the same request again gets the same answer."""
     created_at: Instant = 0
@@ -180,7 +182,7 @@ class Claim:
     lapses_at: Instant = FOREVER
     server_id: str | None = None
     description: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    """The second description, as it was compared with the first."""
+    """`server`: the second description; `verdict`, `diff`: how it compared with the first."""
     digest: str = ""
     """Fingerprint of the request that made it, as `Decision.digest`."""
     created_at: Instant = 0

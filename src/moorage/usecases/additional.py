@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import MemberName, edges
 from moorage.engine.build import state
+from moorage.engine.conflicts import any_placement
 from moorage.engine.problem import Verdict
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class _Search:
 
     def fits(self, count: int) -> bool:
         """Whether so many more can be placed; not knowing counts as no."""
-        problem = self._grown(count).problem
+        problem = any_placement(self._grown(count).problem)
         outcome = self._solver.solve(problem, time_limit=self._time_limit, seed=0)
         self.unsure |= outcome.verdict is Verdict.UNKNOWN
         return outcome.verdict is Verdict.FEASIBLE

@@ -79,7 +79,7 @@ def change_ensemble(
             changed, stored.generation, unplaced(changed), freed=_gone(stored, changed)
         )
         naming = Naming(parts.ids.uuid())
-        settled = settle(parts, caller, proposal, ask or Ask(), naming, dry_run=dry_run)
+        settled = settle(parts, proposal, ask or Ask(), naming, dry_run=dry_run)
         return Made(settled.ensemble, settled.decision, dry_run)
     if dry_run:
         return Made(changed, None, dry_run=True)

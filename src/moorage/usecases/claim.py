@@ -10,6 +10,7 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import Changeset, PutBookings, PutClaim, PutDecision
 from moorage.domain.decisions import Claim, ClaimState, DecisionState
 from moorage.domain.errors import Busy, ConcurrentUpdate, DuplicateName, NotFound, WrongState
+from moorage.domain.period import Period
 from moorage.usecases.access import own_decision, sees
 from moorage.usecases.compare import Comparison, compare, demand_agreement, read
 from moorage.usecases.digest import same_request
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from moorage.usecases.compare import Requested
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.settle import Naming
+    from moorage.usecases.settle import Naming, Settled
 
 ZONES = frozenset({"zone", "az", "availability_zone"})
 """Levels whose domains' names are public, as availability zones are."""
@@ -53,6 +54,8 @@ class Claimed:
     claim: Claim
     ensemble: Ensemble
     comparison: Comparison
+    settled: Settled | None = None
+    """The decision made for it, where the member was placed anew."""
     dry_run: bool = False
 
 
@@ -98,16 +101,16 @@ def _claim(
 ) -> Claimed:
     decision = own_decision(parts.store, caller, decision_id)
     ensemble = parts.store.ensemble(decision.ensemble_id)
-    requested = read(parts.store, second.server)
-    if (made := _made_before(parts, caller, ensemble, requested, naming)) is not None:
+    if (made := _made_before(parts, caller, ensemble, naming)) is not None:
         return made
+    requested = read(parts.store, second.server)
     now = parts.store.now()
     check_held(decision, now)
     place = _free_place(parts, ensemble, decision, second.member)
     comparison = compared(parts.store.snapshot(), ensemble, second.member, requested, place)
     demand_agreement(second.member, comparison)
     lapses_at = now + claim_within(parts.limits, second.lifetime)
-    made_claim = new_claim(decision, second, naming, now, lapses_at)
+    made_claim = new_claim(decision, second, comparison, naming, Period(now, lapses_at))
     if dry_run:
         return Claimed(made_claim, ensemble, comparison, dry_run=True)
     taken = replace(place, allocations=MappingProxyType({place.host: requested.resources}))
@@ -133,9 +136,9 @@ def taking(ensemble: Ensemble, decision: Decision, taken: Place, made: Claim) ->
 
 
 def new_claim(
-    decision: Decision, second: Second, naming: Naming, now: Instant, lapses_at: Instant
+    decision: Decision, second: Second, comparison: Comparison, naming: Naming, life: Period
 ) -> Claim:
-    """A claim that is building."""
+    """A claim that is building, from now until it lapses."""
     return Claim(
         id=naming.id,
         decision_id=decision.id,
@@ -143,11 +146,26 @@ def new_claim(
         project_id=decision.project_id,
         member=second.member,
         state=ClaimState.BUILDING,
-        lapses_at=lapses_at,
-        description=second.server,
+        lapses_at=life.end,
+        description=MappingProxyType(
+            {
+                "server": dict(second.server),
+                "verdict": comparison.verdict,
+                "diff": [dict(one) for one in comparison.diff],
+            }
+        ),
         digest=naming.digest,
-        created_at=now,
-        updated_at=now,
+        created_at=life.start,
+        updated_at=life.start,
+    )
+
+
+def comparison_of(claim: Claim) -> Comparison:
+    """How the claim's description compared with the first when it was made."""
+    diff = claim.description["diff"]
+    assert isinstance(diff, list)
+    return Comparison(
+        str(claim.description["verdict"]), tuple(MappingProxyType(dict(one)) for one in diff)
     )
 
 
@@ -199,7 +217,7 @@ def _free_place(parts: Parts, ensemble: Ensemble, decision: Decision, name: Memb
 
 
 def _made_before(
-    parts: Parts, caller: Caller, ensemble: Ensemble, requested: Requested, naming: Naming
+    parts: Parts, caller: Caller, ensemble: Ensemble, naming: Naming
 ) -> Claimed | None:
     try:
         known = parts.store.claim(naming.id)
@@ -208,6 +226,4 @@ def _made_before(
     if not sees(caller, known.project_id):
         raise DuplicateName("claim", naming.id)
     same_request("claim", naming.id, stored=known.digest, given=naming.digest)
-    role = ensemble.role(known.member.role)
-    zones = frozenset() if requested.zone is None else frozenset({requested.zone})
-    return Claimed(known, ensemble, compare(role, requested, zones))
+    return Claimed(known, ensemble, comparison_of(known))

@@ -132,7 +132,7 @@ def fail_and_redecide(
         also=lambda made: (PutClaim(replace(failed, decision_id=made.id), claim.state.value),),
         dropped_claims=frozenset({claim.id}),
     )
-    settled = settle(parts, caller, proposal, Ask(), Naming(parts.ids.uuid()), dry_run=dry_run)
+    settled = settle(parts, proposal, Ask(), Naming(parts.ids.uuid()), dry_run=dry_run)
     ended = failed if dry_run else parts.store.claim(claim.id)
     return Ended(ended, settled.ensemble, settled, dry_run)
 

@@ -56,10 +56,10 @@ def create_ensemble(
     """
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
-    ensemble = _ensemble(parts, caller, description, naming)
+    ensemble = described(parts, caller, description, naming)
     check_policies(parts.store.snapshot().topology, ensemble)
     try:
-        return _store(parts, caller, ensemble, ask, dry_run=dry_run)
+        return _store(parts, ensemble, ask, dry_run=dry_run)
     except DuplicateName:
         # The same request on another connection was quicker: both get one answer.
         if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
@@ -72,13 +72,11 @@ def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ..
     return tuple(Member(MemberName(role, index), ids.uuid()) for index in indexes)
 
 
-def _store(
-    parts: Parts, caller: Caller, ensemble: Ensemble, ask: Ask | None, *, dry_run: bool
-) -> Made:
+def _store(parts: Parts, ensemble: Ensemble, ask: Ask | None, *, dry_run: bool) -> Made:
     if ask is not None:
         proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
         naming = Naming(parts.ids.uuid())
-        settled = settle(parts, caller, proposal, ask, naming, dry_run=dry_run)
+        settled = settle(parts, proposal, ask, naming, dry_run=dry_run)
         return Made(settled.ensemble, settled.decision, dry_run)
     if dry_run:
         return Made(ensemble, None, dry_run=True)
@@ -98,9 +96,15 @@ def _made_before(parts: Parts, caller: Caller, naming: Naming) -> Made | None:
     return Made(known, current_decision(parts.store, known))
 
 
-def _ensemble(
+def described(
     parts: Parts, caller: Caller, description: EnsembleDescription, naming: Naming
 ) -> Ensemble:
+    """The ensemble a description means, with flavors resolved; not stored.
+
+    Raises:
+        UnknownName: a flavor, resource class or trait that is not known here.
+        LimitExceeded: too many members.
+    """
     roles = resolve(parts.store, description.roles)
     now = parts.store.now()
     return Ensemble(
@@ -120,18 +124,18 @@ def _ensemble(
 
 
 def members_of(
-    parts: Parts, described: Sequence[RoleDescription], roles: Sequence[Role]
+    parts: Parts, descriptions: Sequence[RoleDescription], roles: Sequence[Role]
 ) -> tuple[Member, ...]:
     """The members that described roles count.
 
     Raises:
         LimitExceeded: more than one ensemble may have.
     """
-    wanted = sum(role.count for role in described)
+    wanted = sum(role.count for role in descriptions)
     if wanted > parts.limits.members:
         raise LimitExceeded("members", limit=parts.limits.members, requested=wanted)
     return tuple(
         member
-        for role, one in zip(roles, described, strict=True)
+        for role, one in zip(roles, descriptions, strict=True)
         for member in new_members(parts.ids, role.name, range(one.count))
     )

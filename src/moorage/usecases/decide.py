@@ -42,7 +42,7 @@ def decide(
     check_roles(ensemble, ask)
     proposal = Proposal(ensemble, ensemble.generation, unplaced_or_held(ensemble))
     try:
-        return settle(parts, caller, proposal, ask, naming, dry_run=dry_run)
+        return settle(parts, proposal, ask, naming, dry_run=dry_run)
     except DuplicateName:
         if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
             return made

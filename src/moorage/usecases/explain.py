@@ -1,4 +1,4 @@
-"""Why not: refusals with their explanation stored, and questions about undeclared requests."""
+"""Why not: the explanation of a refusal, stored with the problem so that it can be replayed."""
 
 from __future__ import annotations
 
@@ -6,24 +6,55 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutExplanation
 from moorage.domain.errors import Infeasible
-from moorage.domain.explain import Explanation, Stage
+from moorage.domain.explain import Explanation
+from moorage.domain.period import SECOND
+from moorage.engine.instance import dumps_built
+from moorage.engine.whynot import explain
 
 if TYPE_CHECKING:
     from moorage.engine.build import Built
+    from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
-    from moorage.usecases.ports import Caller
 
 
-def refusal(parts: Parts, caller: Caller, built: Built, name: str, *, seed: int) -> Infeasible:
-    """The error that says why there is no placement; its explanation is stored under `name`."""
-    explanation = Explanation(
-        id=name,
-        verdict="infeasible",
-        stage=Stage.POLICY,
-        computed_at=built.request.period.start,
-        revision=0,
-        considered=built.considered,
-        rejected=built.rejected,
+def refusal(parts: Parts, built: Built, snapshot: Snapshot, name: str, *, seed: int) -> Infeasible:
+    """The error that says why there is no placement.
+
+    The explanation is stored under `name`, also of a dry run: it is a record of what was
+    asked, and changes nothing that anybody decides by.
+    """
+    explanation = explained(parts, built, snapshot, name, seed=seed)
+    instance = dumps_built(built).decode()
+    project = built.request.project_id
+    parts.store.commit(Changeset((PutExplanation(explanation, project, instance),)))
+    elements = [str(one) for conflict in explanation.conflicts for one in conflict.elements]
+    because = f": {'; '.join(elements)}" if elements else ""
+    return Infeasible(
+        f"no placement meets the request ({explanation.stage}{because})", explanation=explanation
     )
-    parts.store.commit(Changeset((PutExplanation(explanation, caller.project_id, "{}"),)))
-    return Infeasible(f"no placement meets the request (seed {seed})", explanation=explanation)
+
+
+def explained(
+    parts: Parts, built: Built, snapshot: Snapshot, name: str, *, seed: int
+) -> Explanation:
+    """Stage, counts, minimal conflicts and verified relaxations, within the budget."""
+    started = parts.stopwatch()
+    budget = parts.limits.explanation_budget / SECOND
+    found = explain(
+        built,
+        parts.solver,
+        remaining=lambda: budget - (parts.stopwatch() - started),
+        seed=seed,
+    )
+    return Explanation(
+        id=name,
+        verdict=found.verdict,
+        stage=found.stage,
+        computed_at=snapshot.taken_at,
+        revision=snapshot.revision,
+        conflicts=found.conflicts,
+        relaxations=found.relaxations,
+        considered=found.considered,
+        rejected=found.rejected,
+        note=found.note,
+    )

@@ -51,7 +51,9 @@ def read_row(row: object, path: str) -> Flavor:
         "MEMORY_MB": _number(row["RAM"], f"{path}.RAM"),
         "DISK_GB": disk + -(-swap // _MIB_PER_GIB),
     }
-    required, forbidden, rest = set(), set(), {}
+    required: set[str] = set()
+    forbidden: set[str] = set()
+    rest: dict[str, str] = {}
     for name, value in properties.items():
         kind, _, what = name.partition(":")
         where = f"{path}.Properties.{name}"

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from moorage.usecases.limits import Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from moorage.usecases.ports import Ids, Solver, Store
+
+
+def _standing() -> float:
+    """A stopwatch that stands still: budgets never run out."""
+    return 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +26,5 @@ class Parts:
     solver: Solver
     ids: Ids
     limits: Limits = field(default_factory=Limits)
+    stopwatch: Callable[[], float] = _standing
+    """Seconds that only ever grow, for time budgets."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moorage.domain.changes import Changeset
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moorage.domain.changes import Change
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble, MemberName, Role
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.parts import Parts
-    from moorage.usecases.ports import Caller
     from moorage.usecases.standing import Standing
 
 
@@ -49,6 +48,8 @@ class Proposal:
     """Hosts (UUIDs) that may not be used."""
     also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
     """Further changes for the same transaction."""
+    roles: tuple[Role, ...] | None = None
+    """Roles to search with where they differ from the ensemble's for once."""
     freed: frozenset[str] = frozenset()
     """Consumers of members that are no more; their holds are dropped."""
     dropped_claims: frozenset[str] = frozenset()
@@ -86,9 +87,7 @@ def unplaced(ensemble: Ensemble) -> Callable[[Standing], frozenset[MemberName]]:
     return lambda stand: frozenset(m.name for m in ensemble.members if m.name not in stand.places)
 
 
-def settle(
-    parts: Parts, caller: Caller, proposal: Proposal, ask: Ask, naming: Naming, *, dry_run: bool
-) -> Settled:
+def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_run: bool) -> Settled:
     """Decide and hold, all or nothing.
 
     Raises:
@@ -108,7 +107,7 @@ def settle(
         if found is None:
             found = find(parts.solver, built, time_limit=time_limit, seed=ask.seed)
         if found is None:
-            raise refusal(parts, caller, built, naming.id, seed=ask.seed)
+            raise refusal(parts, built, snapshot, naming.id, seed=ask.seed)
         answer = _Answer(snapshot, stand, found)
         decision = replace(
             _decision(parts, proposal, ask, answer, naming),
@@ -138,6 +137,7 @@ def _state(
     request = request_for(proposal.ensemble, stand, anew, period, ask.objective)
     request = replace(
         request,
+        roles=proposal.roles or request.roles,
         own_consumers=request.own_consumers | proposal.freed,
         released=request.released | proposal.freed,
     )
@@ -189,7 +189,7 @@ def _decision(
         ),
         policies=found.policies,
         revision=snapshot.revision,
-        max_additional=_additional(parts, found, ask),
+        **_additional(parts, found, ask),
         digest=naming.digest,
         created_at=snapshot.taken_at,
         updated_at=snapshot.taken_at,
@@ -204,16 +204,23 @@ def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 -
     return confirmed if building else decision_after(confirmed, DecisionStep.CLOSE)
 
 
-def _additional(parts: Parts, found: Found, ask: Ask) -> MappingProxyType[str, int]:
+def _additional(parts: Parts, found: Found, ask: Ask) -> dict[str, Any]:
+    """The fields of a decision that say how many more members fit."""
     limits = parts.limits
-    counts = {}
-    for name in ask.additional:
-        role = next(one for one in found.built.request.roles if one.name == name)
-        room = additional(
-            parts.solver, found, role, most=limits.additional, time_limit=limits.time_limit
+    rooms = {
+        name: additional(
+            parts.solver,
+            found,
+            next(one for one in found.built.request.roles if one.name == name),
+            most=limits.additional,
+            time_limit=limits.time_limit,
         )
-        counts[name] = room.count
-    return MappingProxyType(counts)
+        for name in ask.additional
+    }
+    return {
+        "max_additional": MappingProxyType({name: room.count for name, room in rooms.items()}),
+        "at_least": frozenset(name for name, room in rooms.items() if not room.exact),
+    }
 
 
 def _held(stand: Standing) -> int:

@@ -4,3 +4,7 @@ One explicit table (`routes.py`) makes both the routes and the OpenAPI document;
 msgspec structs. Handlers translate and call one use case each: nothing is decided here, no SQL,
 and no other dialect is imported.
 """
+
+from moorage.api.native.create import create_app
+
+__all__ = ["create_app"]

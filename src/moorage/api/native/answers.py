@@ -42,6 +42,8 @@ class Member(Struct, frozen=True):
     ]
     uuid: str | UnsetType = UNSET
     """The consumer of its hold; operators only."""
+    host: str | UnsetType = UNSET
+    """The host's name; operators only."""
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET
     """Provider UUID -> amounts; operators only."""
 

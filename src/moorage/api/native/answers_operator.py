@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct
 
-from moorage.api.native.answers import Link
+from moorage.api.native.answers import Decision, Ensemble, Link
 
 
 class Booking(Struct, frozen=True):
@@ -121,11 +119,12 @@ class OneFleet(Struct, frozen=True):
 
 
 class FleetLoaded(Struct, frozen=True):
-    """What one call wrote."""
+    """What one call wrote, and how much of it was there already."""
 
-    providers: int
-    flavors: int
+    hosts: int
     consumers: int
+    flavors: int
+    unchanged: int
     revision: int
 
 
@@ -144,6 +143,11 @@ class OneClock(Struct, frozen=True):
 class Hot(Struct, frozen=True):
     """A template placed: the decision, and with `emit: hot` the template that carries it."""
 
-    ensemble: dict[str, Any]
-    decision: dict[str, Any]
-    template: str | None
+    ensemble: Ensemble
+    decision: Decision
+    keys: dict[str, str]
+    """Member -> its path in the stack."""
+    notes: list[str]
+    template: str
+    """The same template, carrying the decision in metadata that plain Heat passes over."""
+    dry_run: bool

@@ -1,5 +1,7 @@
 """The WSGI application: the route table on a framework, and nothing else."""
 
+# ruff: noqa: ARG001, ARG002, FBT001 - the framework's signatures
+
 from __future__ import annotations
 
 import logging
@@ -33,7 +35,7 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 NOBODY: Final = Caller(user_id="", project_id="")
 
 
-def application(parts: Parts, routes: Sequence[Route]) -> falcon.App[Any, Any]:
+def application(parts: Parts, routes: tuple[Route, ...]) -> falcon.App[Any, Any]:
     """Make the application. Every route of a path becomes one resource."""
     app = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True
@@ -42,7 +44,7 @@ def application(parts: Parts, routes: Sequence[Route]) -> falcon.App[Any, Any]:
     for route in routes:
         by_path.setdefault(route.path, []).append(route)
     for path, some in by_path.items():
-        app.add_route(path.rstrip("/") or "/", Resource(parts, some))
+        app.add_route(path.rstrip("/") or "/", Resource(parts, some, routes))
     app.add_sink(_nothing_here)
     app.add_error_handler(Exception, _failed)
     app.add_middleware(Versioned())
@@ -52,12 +54,18 @@ def application(parts: Parts, routes: Sequence[Route]) -> falcon.App[Any, Any]:
 class Resource:
     """The verbs of one path."""
 
-    def __init__(self, parts: Parts, routes: Sequence[Route]) -> None:
+    def __init__(
+        self, parts: Parts, routes: Sequence[Route], all_routes: tuple[Route, ...]
+    ) -> None:
         allowed = tuple(sorted(route.method for route in routes))
         by_method = {route.method: route for route in routes}
         for method in falcon.HTTP_METHODS:
             route = by_method.get(method)
-            responder = _refuse_verb(method, allowed) if route is None else _responder(parts, route)
+            responder = (
+                _refuse_verb(method, allowed)
+                if route is None
+                else _responder(parts, route, all_routes)
+            )
             setattr(self, f"on_{method.lower()}", responder)
 
 
@@ -74,7 +82,7 @@ class Versioned:
         req: falcon.Request,
         resp: falcon.Response,
         resource: object,
-        succeeded: bool,  # noqa: FBT001 - falcon's signature
+        succeeded: bool,
     ) -> None:
         """Say which version answered."""
         version = getattr(req.context, "version", protocol.MAX_VERSION)
@@ -83,7 +91,7 @@ class Versioned:
         )
 
 
-def _responder(parts: Parts, route: Route) -> Callable[..., None]:
+def _responder(parts: Parts, route: Route, routes: tuple[Route, ...]) -> Callable[..., None]:
     decoder = None if route.request is None else msgspec.json.Decoder(route.request)
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
@@ -99,6 +107,7 @@ def _responder(parts: Parts, route: Route) -> Callable[..., None]:
             body=None if decoder is None else _body(req, decoder),
             matched=protocol.if_match(header),
             match_given=header is not None,
+            routes=routes,
         )
         req.context.call = call
         try:

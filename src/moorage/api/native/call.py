@@ -14,8 +14,9 @@ from moorage.usecases.ports import Page
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from msgspec import Struct
+    from msgspec import Raw, Struct
 
+    from moorage.api.native.route import Route
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
 
@@ -35,6 +36,8 @@ class Call:
     matched: int | None = None
     """The generation in `If-Match`."""
     match_given: bool = False
+    routes: tuple[Route, ...] = ()
+    """Every route of the application, for describing itself."""
 
     def flag(self, name: str) -> bool:
         """A boolean query parameter.
@@ -96,7 +99,7 @@ class Call:
 class Reply:
     """What a handler answers: a struct, or nothing with 204."""
 
-    body: Struct | None = None
+    body: Struct | Raw | None = None
     status: int | None = None
     """None: the route's own."""
     generation: int | None = None

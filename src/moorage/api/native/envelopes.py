@@ -34,6 +34,16 @@ class OneMember(Struct, frozen=True):
     member: answers.Member
 
 
+class Added(Struct, frozen=True):
+    """What joined: members by description (perhaps placed at once), or one running server."""
+
+    ensemble: answers.Ensemble
+    member: answers.Member | UnsetType = UNSET
+    decision: answers.Decision | UnsetType = UNSET
+    violations: list[answers.Violation] | UnsetType = UNSET
+    dry_run: bool = False
+
+
 class Members(Struct, frozen=True):
     """All members of an ensemble."""
 
@@ -136,6 +146,7 @@ class Loss(Struct, frozen=True):
     role: str
     total: int
     keeps: int
+    needed: int
     ok: bool
 
 

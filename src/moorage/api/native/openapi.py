@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moorage.api.native.route import Route
 
 JSON: Final = "application/json"
-_HOLE: Final = re.compile(r"\{(\w+)\}")
+_HOLE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 QUERY: Final[dict[str, dict[str, Any]]] = {
     "limit": {"type": "integer", "minimum": 1},
@@ -39,7 +39,8 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     )
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = operation(route)
+        path = _HOLE.sub(r"{\1}", route.path)
+        paths.setdefault(path, {})[route.method.lower()] = operation(route)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -83,7 +84,7 @@ def operation(route: Route) -> dict[str, Any]:
 
 def operation_id(route: Route) -> str:
     """`post_decisions_id_confirm`."""
-    words = re.sub(r"\W+", "_", route.path).strip("_")
+    words = re.sub(r"\W+", "_", _HOLE.sub(r"\1", route.path)).strip("_")
     return f"{route.method.lower()}_{words or 'version'}"
 
 
@@ -93,8 +94,10 @@ def parameters(route: Route) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _HOLE.findall(route.path)
     ]
-    for name in route.parameters:
-        found.append({"name": name, "in": "query", "schema": QUERY.get(name, {"type": "string"})})
+    found += [
+        {"name": name, "in": "query", "schema": QUERY.get(name, {"type": "string"})}
+        for name in route.parameters
+    ]
     if route.mutates and route.method != "POST":
         found.append(
             {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from moorage.api.native.requests import Amount, Instant, Name, Names, Uuid
+from moorage.api.native.requests import Amount, DecideBody, Instant, Name, Names, Uuid
 from moorage.domain.resources import MAX_AMOUNT
 
 MANY = 200_000
@@ -139,7 +139,14 @@ class HotBody(Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[
         Annotated[str, Meta(max_length=1024)], Annotated[str, Meta(max_length=4_000_000)]
     ] = {}
-    name: Name | None = None
+    name: Name = "stack"
     ensemble_id: Uuid | None = None
-    hold: str | None = None
-    emit: Literal["table", "hot"] = "table"
+    """Use this ensemble's decision; without it a new ensemble is made, decided and held."""
+    id: Uuid | None = None
+    decide: DecideBody | None = None
+
+
+class HotCreate(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /v1/hot."""
+
+    hot: HotBody

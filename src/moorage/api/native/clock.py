@@ -1,0 +1,42 @@
+"""`/v1/simulation/clock`: only where the application was given a clock that can be set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from moorage.api.native import answers_operator as told
+from moorage.api.native.call import Call, Reply
+from moorage.domain.period import format_instant, parse_instant
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Instant
+
+
+class SettableClock(Protocol):
+    """A clock that stands still until it is set."""
+
+    def now(self) -> Instant:
+        """The present instant."""
+
+    def set(self, instant: Instant) -> None:
+        """Move on to a later instant. InvalidDescription if it is earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The handlers of one clock."""
+
+    clock: SettableClock
+
+    def show(self, call: Call) -> Reply:  # noqa: ARG002 - the signature of every handler
+        """GET: the simulated instant."""
+        return self._reply()
+
+    def put(self, call: Call) -> Reply:
+        """PUT: move time forward; what is due lapses at once."""
+        self.clock.set(parse_instant(call.body.clock.now))
+        return self._reply()
+
+    def _reply(self) -> Reply:
+        return Reply(told.OneClock(told.ClockValue(format_instant(self.clock.now()))))

@@ -1,0 +1,63 @@
+"""`/v1/hot`: Heat templates in, places out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.api.native import answers_operator as told
+from moorage.api.native import reading, views
+from moorage.api.native.call import Call, Reply
+from moorage.domain.errors import InvalidDescription
+from moorage.heat.compile import Source
+from moorage.usecases.hot import HotPlaced, match_template, place_template
+from moorage.usecases.joint import Ask
+
+if TYPE_CHECKING:
+    from moorage.api.native.requests_operator import HotBody
+
+
+def place(call: Call) -> Reply:
+    """POST: place a template's servers, or find them in an ensemble decided before."""
+    body: HotBody = call.body.hot
+    source = Source(
+        template=body.template,
+        environment=body.environment,
+        parameters=body.parameters,
+        files=body.files,
+        name=body.name,
+    )
+    if body.ensemble_id is None:
+        ask = Ask() if body.decide is None else reading.ask(body.decide)
+        naming = reading.naming(call, body, body.id)
+        placed = place_template(call.parts, call.caller, source, ask, naming, dry_run=call.dry_run)
+        return _reply(call, placed, status=200 if call.dry_run else None)
+    if body.decide is not None or body.id is not None:
+        raise InvalidDescription(
+            "ensemble_id uses a decision that is there; decide and id make a new one", path="hot"
+        )
+    return _reply(
+        call, match_template(call.parts, call.caller, source, body.ensemble_id), status=200
+    )
+
+
+def _reply(call: Call, placed: HotPlaced, *, status: int | None) -> Reply:
+    store = call.parts.store
+    claims = () if placed.dry_run else store.claims(decision_id=placed.decision.id)
+    return Reply(
+        told.Hot(
+            ensemble=views.ensemble_view(call, placed.ensemble),
+            decision=views.decision_view(
+                call,
+                placed.decision,
+                placed.ensemble,
+                store.snapshot(),
+                claims,
+                dry_run=placed.dry_run,
+            ),
+            keys={str(member): key for member, key in placed.compiled.keys.items()},
+            notes=list(placed.compiled.notes),
+            template=placed.template,
+            dry_run=placed.dry_run,
+        ),
+        status=status,
+    )

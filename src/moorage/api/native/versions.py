@@ -1,0 +1,42 @@
+"""`/v1/` and `/v1/openapi.json`: what this API is."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from moorage.api.native import envelopes, protocol
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.openapi import document
+
+if TYPE_CHECKING:
+    from moorage.api.native.route import Route
+
+ID: Final = "v1"
+
+
+def show(call: Call) -> Reply:
+    """GET: the version document."""
+    return Reply(
+        envelopes.Versions(
+            envelopes.Version(
+                id=ID,
+                status="CURRENT",
+                min_version=protocol.version_text(protocol.MIN_VERSION),
+                max_version=protocol.version_text(protocol.MAX_VERSION),
+                links=[call.link("self", ""), call.link("describedby", "openapi.json")],
+            )
+        )
+    )
+
+
+def describe(call: Call) -> Reply:
+    """GET: the OpenAPI document of every route that is served here."""
+    return Reply(_document(call.routes))
+
+
+@cache
+def _document(routes: tuple[Route, ...]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(document(routes)))

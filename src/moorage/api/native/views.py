@@ -1,0 +1,258 @@
+"""From values to response bodies; here it is decided what a tenant does not see.
+
+A tenant gets opaque labels instead of domains' and hosts' names, and no provider; an operator
+gets names, allocations per provider and exact counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, UnsetType
+
+from moorage.api.native import answers
+from moorage.domain.decisions import ClaimState
+from moorage.domain.period import FOREVER, format_duration, format_instant
+from moorage.usecases.labels import domains_of, label
+from moorage.usecases.merge import written_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from moorage.api.native.call import Call
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.compare import Comparison
+    from moorage.usecases.compliance import PolicyViolation
+    from moorage.usecases.standing import Standing
+
+
+def instant(when: Instant) -> str | None:
+    """An instant on the wire; null for never."""
+    return None if when == FOREVER else format_instant(when)
+
+
+def any_of(groups: Iterable[frozenset[str]]) -> list[str | list[str]]:
+    """Groups on the wire: one name alone, or a nested list."""
+    return [next(iter(group)) if len(group) == 1 else sorted(group) for group in groups]
+
+
+def role_view(ensemble: Ensemble, role: Role) -> answers.Role:
+    """A role."""
+    return answers.Role(
+        name=role.name,
+        kind=role.kind,
+        count=ensemble.count(role.name),
+        flavor=role.flavor,
+        resources=dict(role.resources),
+        required=any_of(role.required),
+        forbidden=sorted(role.forbidden),
+        member_of=any_of(role.member_of),
+        tags=sorted(role.tags),
+    )
+
+
+def ensemble_view(
+    call: Call,
+    ensemble: Ensemble,
+    decision: answers.Decision | UnsetType | None = UNSET,
+    compliance: list[answers.Violation] | UnsetType = UNSET,
+) -> answers.Ensemble:
+    """An ensemble."""
+    return answers.Ensemble(
+        id=ensemble.id,
+        name=ensemble.name,
+        project_id=ensemble.project_id,
+        user_id=ensemble.user_id,
+        metadata=dict(ensemble.metadata),
+        members=[role_view(ensemble, role) for role in ensemble.roles],
+        policies=[plain(written_statement(one)) for one in ensemble.policies],
+        generation=ensemble.generation,
+        created_at=format_instant(ensemble.created_at),
+        updated_at=format_instant(ensemble.updated_at),
+        links=[
+            call.link("self", "ensembles", ensemble.id),
+            call.link("members", "ensembles", ensemble.id, "members"),
+        ],
+        decision=decision,
+        compliance=compliance,
+    )
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a policy's parameters hold
+    """Parameters as JSON values: sets as sorted lists."""
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if hasattr(value, "items"):
+        return {name: plain(one) for name, one in value.items()}
+    return value
+
+
+def domains_view(
+    call: Call, snapshot: Snapshot, ensemble: Ensemble, place: Place
+) -> dict[str, str]:
+    """Level -> domain: names for operators, the ensemble's own labels for tenants."""
+    host = snapshot.names[snapshot.row_of[place.host]]
+    found = domains_of(snapshot.topology, host)
+    if call.caller.operator:
+        return {str(level): name for level, name in found.items()}
+    return {str(level): label(ensemble.salt, level, name) for level, name in found.items()}
+
+
+def allocations_view(call: Call, place: Place) -> dict[str, dict[str, int]] | UnsetType:
+    """Provider UUID -> amounts, for operators."""
+    if not call.caller.operator:
+        return UNSET
+    return {provider: dict(amounts) for provider, amounts in place.allocations.items()}
+
+
+def host_view(call: Call, snapshot: Snapshot, place: Place) -> str | UnsetType:
+    """The host's name, for operators."""
+    return snapshot.names[snapshot.row_of[place.host]] if call.caller.operator else UNSET
+
+
+def decision_view(
+    call: Call,
+    decision: Decision,
+    ensemble: Ensemble | None,
+    snapshot: Snapshot,
+    claims: Sequence[Claim] = (),
+    *,
+    dry_run: bool = False,
+) -> answers.Decision:
+    """A decision with its assignments. A host that has left the fleet has no domains."""
+    return answers.Decision(
+        id=decision.id,
+        ensemble_id=decision.ensemble_id,
+        ensemble_generation=decision.ensemble_generation,
+        project_id=decision.project_id,
+        status=decision.state.value,
+        expires_at=instant(decision.expires_at),
+        hold=format_duration(decision.hold),
+        renewals=decision.renewals,
+        interval=answers.Interval(None, instant(decision.period.end)),
+        objective=decision.objective.value,
+        solve=answers.Solve(
+            solver=decision.solve.solver,
+            optimal=decision.solve.proven,
+            value=decision.solve.value,
+            bound=decision.solve.bound,
+            wall_ms=round(decision.solve.wall_ms, 3),
+            seed=decision.solve.seed,
+        ),
+        assignments=[
+            assignment_view(call, name, place, ensemble, snapshot, _claimant(claims, name))
+            for name, place in sorted(decision.places.items())
+        ],
+        policies=[
+            answers.PolicyStatus(one.name, one.satisfied, one.slack, one.penalty)
+            for one in decision.policies
+        ],
+        max_additional={
+            role: additional_view(call, count, exact=role not in decision.at_least)
+            for role, count in decision.max_additional.items()
+        },
+        revision=decision.revision,
+        generation=decision.generation,
+        computed_at=format_instant(decision.created_at),
+        updated_at=format_instant(decision.updated_at),
+        dry_run=dry_run,
+        links=[] if dry_run else [call.link("self", "decisions", decision.id)],
+    )
+
+
+def additional_view(call: Call, count: int, *, exact: bool) -> answers.Additional:
+    """How many more fit; a tenant is told no more than a few."""
+    most = call.parts.limits.tenant_additional
+    if call.caller.operator or count <= most:
+        return answers.Additional(count, exact)
+    return answers.Additional(most, exact=False)
+
+
+def assignment_view(
+    call: Call,
+    name: MemberName,
+    place: Place,
+    ensemble: Ensemble | None,
+    snapshot: Snapshot,
+    claim_id: str | None,
+) -> answers.Assignment:
+    """Where a member was placed."""
+    known = place.host in snapshot.row_of
+    kinds = {} if ensemble is None else {role.name: role.kind for role in ensemble.roles}
+    return answers.Assignment(
+        member=str(name),
+        kind=kinds.get(name.role, "server"),
+        domains=domains_view(call, snapshot, ensemble, place) if known and ensemble else {},
+        claimed_by=claim_id,
+        host=host_view(call, snapshot, place) if known else UNSET,
+        allocations=allocations_view(call, place),
+    )
+
+
+def _claimant(claims: Sequence[Claim], name: MemberName) -> str | None:
+    open_states = {ClaimState.BUILDING, ClaimState.ACTIVE}
+    return next((c.id for c in claims if c.member == name and c.state in open_states), None)
+
+
+def member_view(
+    call: Call, snapshot: Snapshot, ensemble: Ensemble, stand: Standing, name: MemberName
+) -> answers.Member:
+    """One member and where it stands now."""
+    member = ensemble.member(name)
+    place = stand.places.get(name)
+    return answers.Member(
+        name=str(name),
+        role=name.role,
+        kind=ensemble.role(name.role).kind,
+        status=stand.of(name).value,
+        server_id=member.server_id,
+        domains={} if place is None else domains_view(call, snapshot, ensemble, place),
+        uuid=member.uuid if call.caller.operator else UNSET,
+        host=UNSET if place is None else host_view(call, snapshot, place),
+        allocations=UNSET if place is None else allocations_view(call, place),
+    )
+
+
+def claim_view(
+    call: Call, claim: Claim, comparison: Comparison, *, dry_run: bool = False
+) -> answers.Claim:
+    """A claim, and how to present it to the scheduler."""
+    return answers.Claim(
+        id=claim.id,
+        decision_id=claim.decision_id,
+        ensemble_id=claim.ensemble_id,
+        project_id=claim.project_id,
+        member=str(claim.member),
+        status=claim.state.value,
+        expires_at=instant(claim.lapses_at),
+        server_id=claim.server_id,
+        comparison=answers.Comparison(
+            comparison.verdict,
+            [answers.Difference(**plain(one)) for one in comparison.diff],
+        ),
+        present_as=answers.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"}, None),
+        server_patch=answers.ServerPatch([f"moorage:{claim.ensemble_id}/{claim.member}"]),
+        created_at=format_instant(claim.created_at),
+        updated_at=format_instant(claim.updated_at),
+        links=[call.link("self", "claims", claim.id)],
+        dry_run=dry_run,
+    )
+
+
+def violations_view(call: Call, violations: Iterable[PolicyViolation]) -> list[answers.Violation]:
+    """What is broken. The text names domains, so a tenant gets the members only."""
+    return [
+        answers.Violation(
+            policy=one.policy,
+            members=[str(member) for member in one.members],
+            text=one.text if call.caller.operator else f"{one.policy} is violated",
+            amount=one.amount,
+        )
+        for one in violations
+    ]

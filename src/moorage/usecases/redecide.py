@@ -1,0 +1,118 @@
+"""A member whose server differs from its description: place it again, all others staying put."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import PutBookings, PutClaim
+from moorage.domain.errors import DescriptionMismatch, WrongState
+from moorage.domain.period import Period
+from moorage.usecases.access import own_decision
+from moorage.usecases.claim import Claimed, claim, claimed_bookings, new_claim
+from moorage.usecases.compare import Comparison, compare, read
+from moorage.usecases.joint import Ask
+from moorage.usecases.limits import claim_within
+from moorage.usecases.settle import Naming, Proposal, settle
+from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import member_consumer
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.usecases.claim import Second
+    from moorage.usecases.compare import Requested
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+
+def claim_or_redecide(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: Second,
+    naming: Naming,
+    *,
+    dry_run: bool = False,
+) -> Claimed:
+    """Claim a place; where the server differs, find it another that fits, and claim that.
+
+    The role keeps its description: only this member's place has the other size.
+
+    Raises:
+        Infeasible: the different server fits nowhere beside the others; nothing changed.
+        WrongState, HoldExpired, NotFound, InvalidDescription: as for `claim`.
+    """
+    try:
+        return claim(parts, caller, decision_id, second, naming, dry_run=dry_run)
+    except DescriptionMismatch:
+        return _redecide(parts, caller, decision_id, second, naming, dry_run=dry_run)
+
+
+def _redecide(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: Second,
+    naming: Naming,
+    *,
+    dry_run: bool,
+) -> Claimed:
+    decision = own_decision(parts.store, caller, decision_id)
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    status = standing(parts.store.snapshot(), ensemble).of(second.member)
+    if status is not MemberStatus.HELD:
+        raise WrongState(f"the place of {second.member} is not free to claim: it is {status}")
+    requested = read(parts.store, second.server)
+    role = ensemble.role(second.member.role)
+    comparison = compare(role, requested, frozenset())
+    now = parts.store.now()
+    life = Period(now, now + claim_within(parts.limits, second.lifetime))
+    made: list[Claim] = []
+
+    def also(fresh: Decision) -> tuple[Change, ...]:
+        made[:] = [new_claim(fresh, second, comparison, naming, life)]
+        return _taking(ensemble, fresh, made[0])
+
+    proposal = Proposal(
+        ensemble,
+        ensemble.generation,
+        lambda _: frozenset({second.member}),
+        also=also,
+        roles=_roles(ensemble, role, requested),
+    )
+    ask = Ask(objective=decision.objective, seed=decision.solve.seed)
+    settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=dry_run)
+    taken = (
+        new_claim(settled.decision, second, comparison, naming, life)
+        if dry_run
+        else parts.store.claim(naming.id)
+    )
+    return Claimed(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
+
+
+def _taking(ensemble: Ensemble, fresh: Decision, made: Claim) -> tuple[Change, ...]:
+    member = ensemble.member(made.member)
+    bookings = claimed_bookings(member, fresh.places[made.member], fresh, made.lapses_at)
+    return (PutClaim(made, None), PutBookings(member_consumer(ensemble, member), bookings))
+
+
+def _roles(ensemble: Ensemble, role: Role, requested: Requested) -> tuple[Role, ...]:
+    """The roles with this one's size replaced.
+
+    All its other members are fixed, and a fixed member's size is in its bookings, so only the
+    one placed now is measured by it.
+    """
+    sized = replace(
+        role,
+        resources=requested.resources,
+        required=tuple(sorted(requested.required, key=sorted)),
+        forbidden=requested.forbidden,
+    )
+    return tuple(sized if one.name == role.name else one for one in ensemble.roles)
+
+
+def _accepted(comparison: Comparison) -> Comparison:
+    return Comparison("redecided", tuple(MappingProxyType(dict(one)) for one in comparison.diff))
