@@ -138,7 +138,8 @@ def _check_counts(
         case AtMostTogether(domains=lose, limit=limit):
             if len(one.members) > limit and limit < lose:
                 keep = len(one.members) - limit
-                text = f"cannot keep {keep} of {len(one.members)} after losing {plural(one.level, lose)}"
+                lost = plural(one.level, lose)
+                text = f"cannot keep {keep} of {len(one.members)} after losing {lost}"
                 _refuse(one, together, [], text)
             if sum(groups[head] for head in largest[:lose]) > limit:
                 _refuse(
