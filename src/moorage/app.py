@@ -13,7 +13,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api import placement
+from moorage.api import native, placement
 from moorage.http.auth import noauth2
 from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
@@ -91,14 +91,19 @@ def make_parts(
 
 def assemble(settings: Settings, parts: Parts) -> Application:
     """The dialects over these parts, mounted on the kernel."""
-    dialects = {
-        "placement": (placement.create_app(parts.store, parts.ids), unauthorized_bare),
-    }
-    mounts = [
-        Mount(name, prefix, dialects[name][0], unauthorized=dialects[name][1])
-        for name, prefix in settings.server.mounts.items()
-        if name in dialects
-    ]
+    clock = None if settings.clock_file is None else SettableClock(settings.clock_file)
+    prefixes = settings.server.mounts
+    mounts = []
+    if "native" in prefixes:
+        own = native.create_app(parts.store, parts.solver, parts.ids, parts.limits, clock=clock)
+        mounts.append(
+            Mount("native", prefixes["native"], own, open_paths=frozenset(native.OPEN_PATHS))
+        )
+    if "placement" in prefixes:
+        compatible = placement.create_app(parts.store, parts.ids)
+        mounts.append(
+            Mount("placement", prefixes["placement"], compatible, unauthorized=unauthorized_bare)
+        )
     house = House(
         version=version("moorage"),
         places={mount.name: mount.prefix or "/" for mount in mounts},

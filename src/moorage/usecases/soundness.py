@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.errors import InvalidDescription
 from moorage.policies.registry import parse
+from moorage.policies.static import check
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
@@ -23,6 +24,12 @@ def check_policies(topology: Topology, ensemble: Ensemble) -> None:
         path = f"policies[{index}]"
         parse(statement, path=path).check(topology)
         check_selectors(ensemble, statement, path)
+    check(
+        ensemble.roles,
+        [member.name for member in ensemble.members],
+        ensemble.policies,
+        levels=topology.levels,
+    )
 
 
 def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:

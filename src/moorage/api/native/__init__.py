@@ -5,6 +5,6 @@ msgspec structs. Handlers translate and call one use case each: nothing is decid
 and no other dialect is imported.
 """
 
-from moorage.api.native.create import create_app
+from moorage.api.native.create import OPEN_PATHS, create_app
 
-__all__ = ["create_app"]
+__all__ = ["OPEN_PATHS", "create_app"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api.native.application import application
 from moorage.api.native.routes import ROUTES, simulation
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from moorage.api.native.clock import SettableClock
     from moorage.usecases.ports import Ids, Solver, Store
+
+OPEN_PATHS: Final = ("", "/", "/openapi.json")
+"""Paths below the mount whose GET needs no token."""
 
 
 def create_app(
