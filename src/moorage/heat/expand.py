@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 5
 """Nested stacks below the root, as in Heat's own default."""
-MAX_WORK: Final = 5_000_000
-"""Values looked at in the whole tree of stacks; an expansion bomb ends here."""
+MAX_WORK: Final = 1_000_000
+"""Values looked at in the whole tree of stacks; an expansion bomb ends here, after seconds."""
+PER_RESOURCE: Final = 20
+PER_STACK: Final = 100
+"""What a resource and a stack cost beside their values, measured in values."""
 MAX_ALIASES: Final = 8
 """How often one type may stand for another in the environment."""
 
@@ -40,13 +43,13 @@ class Work:
 
     done: int = 0
 
-    def spend(self, node: Marked) -> None:
-        """Count a node and everything below.
+    def spend(self, amount: int, node: Marked) -> None:
+        """Count work for a node.
 
         Raises:
             InvalidDescription: too much in all.
         """
-        self.done += node.size
+        self.done += amount
         if self.done > MAX_WORK:
             raise node.invalid(f"the template expands to more than {MAX_WORK} values")
 
@@ -89,7 +92,7 @@ class Stack:
             resources=self.template.resources,
         )
         for name, node in self.template.resources.items():
-            self.world.work.spend(node)
+            self.world.work.spend(node.size + PER_RESOURCE, node)
             definition = {
                 key: resolve(one, scope) if key in {"properties", "metadata"} else one
                 for key, one in expect.mapping(node).items()
@@ -100,8 +103,8 @@ class Stack:
         self, group: Resource, number: int, definition: Mapping[str, Marked]
     ) -> Iterator[Found]:
         """A group's member; see `resources.Nested`."""
-        for one in definition.values():
-            self.world.work.spend(one)
+        size = sum(one.size for one in definition.values())
+        self.world.work.spend(size + PER_RESOURCE, group.node)
         return self._resource(group.path.member(number), group.node, definition)
 
     def _resource(
@@ -142,6 +145,7 @@ class Stack:
     def _nested(
         self, path: Path, node: Marked, type_name: str, properties: Mapping[str, Marked]
     ) -> Iterator[Found]:
+        self.world.work.spend(PER_STACK, node)
         if self.depth >= MAX_DEPTH:
             raise node.invalid(f"nested templates more than {MAX_DEPTH} deep")
         # What the environment names is relative to the root, as the environment itself.

@@ -1,0 +1,167 @@
+"""A template written again with its decision: the same members, and nothing else changed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.domain.errors import InvalidDescription
+from moorage.heat.compile import Compiled, Source, compile_template
+from moorage.heat.emit import Decided, emit
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ENSEMBLE = "b1d7b1d7-0000-4000-8000-000000000000"
+NESTED = """\
+heat_template_version: wallaby
+parameters: {size: {type: string}}
+resources:
+  s: {type: OS::Nova::Server, properties: {flavor: {get_param: size}}}
+"""
+
+
+def decided(compiled: Compiled) -> Decided:
+    places = {name: {"rack": f"r-{i}", "host": f"h-{i}"} for i, name in enumerate(compiled.keys)}
+    return Decided(ENSEMBLE, "6f0c", places)
+
+
+def emitted(source: Source) -> tuple[Compiled, str]:
+    compiled = compile_template(source)
+    return compiled, emit(source.template, compiled.keys, decided(compiled))
+
+
+SERVER = st.fixed_dictionaries(
+    {"flavor": st.sampled_from(["m1.small", "m1.large", "1"])},
+    optional={
+        "name": st.just("s-%index%"),
+        "user_data": st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc"))),
+        "metadata": st.dictionaries(st.sampled_from(["a", "b"]), st.text("xyz:-%", max_size=5)),
+        "availability_zone": st.sampled_from(["az1", "az2"]),
+        "scheduler_hints": st.just({"group": {"get_resource": "sg"}}),
+    },
+)
+ANNOTATION = st.fixed_dictionaries(
+    {},
+    optional={
+        "tags": st.just(["fast"]),
+        "policies": st.just([{"type": "ban", "domains": ["r9"]}]),
+    },
+)
+
+
+@st.composite
+def resources(draw: st.DrawFn) -> dict[str, Any]:
+    server: dict[str, Any] = {"type": "OS::Nova::Server", "properties": draw(SERVER)}
+    if draw(st.booleans()):
+        server["metadata"] = {"moorage": draw(ANNOTATION), "mine": [1, "2", None]}
+    kind = draw(st.sampled_from(["server", "group", "nested"]))
+    if kind == "server":
+        return server
+    if kind == "nested":
+        server = {"type": "n.yaml", "properties": {"size": "m1.small"}}
+    properties = {"count": draw(st.integers(1, 4)), "resource_def": server}
+    if draw(st.booleans()):
+        properties["index_var"] = "<n>"
+    return {"type": "OS::Heat::ResourceGroup", "properties": properties}
+
+
+TEMPLATES = st.dictionaries(
+    st.text("abcz_-09", min_size=1, max_size=6).filter(lambda name: name[0] in "abcz"),
+    resources(),
+    min_size=1,
+    max_size=5,
+).map(
+    lambda found: {
+        "heat_template_version": "2018-08-31",
+        "resources": {**found, "sg": {"type": "OS::Nova::ServerGroup"}},
+    }
+)
+
+
+@given(TEMPLATES)
+def test_what_is_emitted_parses_to_the_same_members(template: dict[str, Any]) -> None:
+    text = yaml.safe_dump(template, sort_keys=False, allow_unicode=True)
+    source = Source(text, files={"n.yaml": NESTED})
+    compiled, written = emitted(source)
+    again, rewritten = emitted(Source(written, files=source.files))
+    assert again == compiled
+    assert rewritten == written, "the same decision, written again, changes nothing"
+
+
+@given(TEMPLATES)
+def test_nothing_but_the_decision_is_added(template: dict[str, Any]) -> None:
+    text = yaml.safe_dump(template, sort_keys=False, allow_unicode=True)
+    _, written = emitted(Source(text, files={"n.yaml": NESTED}))
+    assert without_decision(yaml.safe_load(written)) == without_decision(yaml.safe_load(text))
+
+
+def without_decision(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_decision(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {
+        key: without_decision(one)
+        for key, one in value.items()
+        if key not in {"decided", "moorage:ensemble", "moorage:member"}
+    }
+    return {key: one for key, one in kept.items() if one or key not in {"metadata", "moorage"}}
+
+
+def test_the_shop_carries_its_decision() -> None:
+    text = (EXAMPLES / "shop-hot.yaml").read_text(encoding="utf-8")
+    environment = (EXAMPLES / "env.yaml").read_text(encoding="utf-8")
+    compiled, written = emitted(Source(text, environment))
+    assert compile_template(Source(written, environment)) == compiled
+    document = yaml.safe_load(written)
+    assert list(document) == list(yaml.safe_load(text)), "sections keep their order"
+    assert list(document["resources"]) == list(yaml.safe_load(text)["resources"])
+    web = document["resources"]["web"]
+    decision = web["metadata"]["moorage"]["decided"]
+    assert (decision["ensemble"], decision["decision"]) == (ENSEMBLE, "6f0c")
+    assert list(decision["places"]) == ["web[0]", "web[1]", "web[2]"]
+    assert web["properties"]["resource_def"]["properties"]["metadata"] == {
+        "moorage:ensemble": ENSEMBLE,
+        "moorage:member": "web[%index%]",
+    }
+    assert document["heat_template_version"] == "2021-04-16", "a date stays text"
+    assert "moorage" not in str(document["resources"]["traffic"])
+
+
+def test_an_aliased_resource_is_written_for_each() -> None:
+    text = (
+        "heat_template_version: wallaby\nresources:\n"
+        "  a: &a {type: OS::Nova::Server, properties: {flavor: f}}\n  b: *a\n"
+    )
+    _, written = emitted(Source(text))
+    found = yaml.safe_load(written)["resources"]
+    assert [one["properties"]["metadata"]["moorage:member"] for one in found.values()] == [
+        "a[0]",
+        "b[0]",
+    ]
+
+
+def test_a_computed_mapping_is_left_alone() -> None:
+    text = (
+        "heat_template_version: wallaby\n"
+        "parameters: {labels: {type: json, default: {a: b}}}\nresources:\n"
+        "  a: {type: OS::Nova::Server, properties: {flavor: f, metadata: {get_param: labels}}}\n"
+    )
+    _, written = emitted(Source(text))
+    found = yaml.safe_load(written)["resources"]["a"]
+    assert found["properties"]["metadata"] == {"get_param": "labels"}
+    assert "decided" in found["metadata"]["moorage"]
+
+
+def test_where_nothing_can_be_added_says_so() -> None:
+    text = (
+        "heat_template_version: wallaby\n"
+        "parameters: {meta: {type: json, default: {}}}\nresources:\n"
+        "  a:\n    type: OS::Nova::Server\n"
+        "    metadata: {get_param: meta}\n    properties: {flavor: f}\n"
+    )
+    with pytest.raises(InvalidDescription, match="computed") as caught:
+        emitted(Source(text))
+    assert caught.value.line == 5
