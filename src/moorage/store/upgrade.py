@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import os_resource_classes
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
 
+_ONE_AT_A_TIME: Final = Lock()
+"""Alembic keeps the running migration in module globals."""
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
 
@@ -30,7 +33,8 @@ def upgrade(connection: Connection, *, now: Instant) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _ONE_AT_A_TIME:
+        command.upgrade(config, "head")
     _sync_resource_classes(connection, now)
     _sync_traits(connection, now)
 
