@@ -1,0 +1,100 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from moorage.client import registry
+from moorage.client.discovery import DEFAULT_ENDPOINT, Access, Wishes, find
+from moorage.client.errors import NoEndpoint
+from moorage.client.registry import Registration
+
+NOTHING = Wishes()
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.chdir(tmp_path)
+    return {"XDG_STATE_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+
+def clouds(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_without_anything_it_is_the_local_service_and_its_operator() -> None:
+    assert find(NOTHING, {}) == Access(DEFAULT_ENDPOINT, "admin")
+
+
+def test_the_command_line_wins_over_the_environment() -> None:
+    environment = {"MOORAGE_ENDPOINT": "http://b", "MOORAGE_TOKEN": "t", "OS_TOKEN": "u"}
+    assert find(Wishes("http://a/", "x"), environment) == Access("http://a", "x")
+    assert find(NOTHING, environment) == Access("http://b", "t")
+    assert find(NOTHING, {"OS_TOKEN": "u"}).token == "u"
+
+
+def test_a_tenant_is_a_member_of_the_project_unless_said() -> None:
+    assert find(Wishes(project="p1"), {}) == Access(DEFAULT_ENDPOINT, "p1-user:p1", ("member",))
+    assert find(Wishes(project="p1", role="reader"), {}).roles == ("reader",)
+    assert find(Wishes(role="reader"), {}).roles == ("reader",)
+    assert find(NOTHING, {"MOORAGE_PROJECT": "p2"}).token == "p2-user:p2"
+
+
+def test_os_cloud_finds_a_running_simulation(environment: dict[str, str]) -> None:
+    sim = Registration(
+        "lab", "http://127.0.0.1:9", os.getpid(), registry.born(os.getpid()) or "", "boss", "/x"
+    )
+    registry.write(registry.state_directory(environment), sim)
+    environment["OS_CLOUD"] = "lab"
+    assert find(NOTHING, environment) == Access("http://127.0.0.1:9", "boss")
+    assert find(Wishes(project="p"), environment).token == "p-user:p"
+    environment["MOORAGE_ENDPOINT"] = "http://other"
+    assert find(NOTHING, environment).endpoint == "http://other"
+
+
+def test_a_simulation_that_is_gone_is_said_to_be(environment: dict[str, str]) -> None:
+    gone = Registration("lab", "http://127.0.0.1:9", 2**22 - 1, "1", "boss", "/x")
+    registry.write(registry.state_directory(environment), gone)
+    with pytest.raises(NoEndpoint, match="OS_CLOUD=lab names no running simulation"):
+        find(NOTHING, environment | {"OS_CLOUD": "lab"})
+
+
+def test_os_cloud_may_be_an_entry_of_clouds_yaml(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    clouds(
+        tmp_path / "config/openstack/clouds.yaml",
+        "clouds:\n  prod:\n    ensemble_endpoint_override: https://m/\n    auth: {token: s}\n",
+    )
+    assert find(NOTHING, environment | {"OS_CLOUD": "prod"}) == Access("https://m", "s")
+
+
+def test_a_nearer_clouds_yaml_wins(environment: dict[str, str], tmp_path: Path) -> None:
+    for place, host in (("clouds.yaml", "near"), ("config/openstack/clouds.yaml", "far")):
+        clouds(
+            tmp_path / place,
+            f"clouds: {{prod: {{ensemble_endpoint_override: 'http://{host}'}}}}\n",
+        )
+    assert find(NOTHING, environment | {"OS_CLOUD": "prod"}).endpoint == "http://near"
+    named = tmp_path / "mine.yaml"
+    clouds(named, "clouds: {prod: {ensemble_endpoint_override: 'http://mine'}}\n")
+    environment |= {"OS_CLOUD": "prod", "OS_CLIENT_CONFIG_FILE": str(named)}
+    assert find(NOTHING, environment).endpoint == "http://mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("clouds: {prod: {auth: {}}}", "no ensemble_endpoint_override"),
+        ("clouds: {prod: {ensemble_endpoint_override: 7}}", "no ensemble_endpoint_override"),
+        ("clouds: [", "cannot read"),
+        ("clouds: {other: {}}", "names no running simulation"),
+        ("[]", "names no running simulation"),
+    ],
+)
+def test_a_useless_entry_is_told(
+    environment: dict[str, str], tmp_path: Path, text: str, why: str
+) -> None:
+    clouds(tmp_path / "clouds.yaml", text)
+    with pytest.raises(NoEndpoint, match=why):
+        find(NOTHING, environment | {"OS_CLOUD": "prod"})
