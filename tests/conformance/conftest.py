@@ -96,7 +96,7 @@ class Wire:
         def start_response(
             status: str, headers: list[tuple[str, str]], exc_info: object = None
         ) -> Callable[[bytes], object]:
-            seen.update(status=int(status.split()[0]), headers=dict(headers))
+            seen.update(status=int(status.split(maxsplit=1)[0]), headers=dict(headers))
             return lambda _: None
 
         chunks = self.kernel(environ, start_response)

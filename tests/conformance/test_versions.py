@@ -12,7 +12,7 @@ VERSIONS = [str(change.version) for change in HISTORY.changes]
 
 
 def test_the_history_is_placements() -> None:
-    assert VERSIONS == [f"1.{minor}" for minor in range(40)]
+    assert [f"1.{minor}" for minor in range(40)] == VERSIONS
 
 
 @pytest.mark.parametrize(
