@@ -147,14 +147,24 @@ class Partial:
                 taste += 10.0 * _at(crowd, uneven)
         match problem.objective:
             case Objective.PACK:
-                cost += self.load == 0
-                taste += self.emptiness
+                # A host that must be opened should have room for those who follow.
+                fresh = self.load == 0
+                cost += fresh
+                taste += np.where(fresh, -self.emptiness, self.emptiness)
             case Objective.BALANCE:
-                taste -= 20.0 * self.emptiness
+                taste += 5.0 * self._fill_with(m)
             case _:
                 cost += self.load > 0
                 taste -= self.emptiness
         return COST_UNIT * cost + taste
+
+    def _fill_with(self, m: int) -> Floats:
+        """[H] the fill of each host in percent, were the member there too."""
+        problem = self.index.problem
+        capacity = np.maximum(problem.capacity.T, 1)
+        demand = problem.demand[problem.role_of[m]][:, None]
+        fill = np.where(problem.capacity.T > 0, (capacity - self.free + demand) / capacity, 0.0)
+        return np.asarray(100.0 * fill.max(axis=0, initial=0.0), dtype=np.float64)
 
 
 def _shut(mask: Bools, crowd: Crowd, domains: Bools) -> None:
