@@ -10,6 +10,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, stack, table
 from moorage.cli.shipped import find, read_text
+from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
@@ -66,6 +67,8 @@ class Place(Command):
 
     def act(self, args: argparse.Namespace) -> Shown | None:
         """Place."""
+        if args.emit is not None and args.dry_run:
+            raise InvalidDescription("a dry run leaves no decision to write", path="--emit")
         request = requested(args)
         with self.client() as client:
             if args.ensemble:
@@ -73,7 +76,7 @@ class Place(Command):
             else:
                 request["decide"] = decide_body(args, ())
             answer = client.hot.place(request, dry_run=args.dry_run)
-        if args.emit is not None and answer.value.template is not None:
+        if args.emit is not None:
             if args.emit == STDIN:
                 self.app.stdout.write(answer.value.template)
                 return None
@@ -110,7 +113,7 @@ def pictured(placed: Placed, args: argparse.Namespace) -> RenderableType:
     rows = [
         (
             one.member,
-            placed.members.get(one.member, ""),
+            placed.keys.get(one.member, ""),
             *(one.domains.get(level, "-") for level in levels),
         )
         for one in decision.assignments
@@ -121,7 +124,7 @@ def pictured(placed: Placed, args: argparse.Namespace) -> RenderableType:
         parts += ["", f"not placed: {listed}"]
     parts += [f"note: {note}" for note in placed.notes]
     said = told.dry_run(decision) if args.dry_run else _line(placed)
-    if args.emit is not None and placed.template is not None:
+    if args.emit is not None:
         said += f"  written to {args.emit}"
     return stack(*parts, "", said)
 

@@ -28,8 +28,8 @@ class Placed(msgspec.Struct, frozen=True):
 
     ensemble: structs.Ensemble
     decision: structs.Decision
-    template: str | None = None
-    members: dict[str, str] = {}
+    template: str = ""
+    keys: dict[str, str] = {}
     """Member -> path of its resource in the stack."""
     not_placed: list[Placeless] = []
     notes: list[str] = []
@@ -45,6 +45,5 @@ class Hot:
         """Place a template's servers, as a new ensemble or as the one `ensemble_id` names."""
         params = {"dry_run": "true"} if dry_run else {}
         reply = self._call("POST", "/v1/hot", body={"hot": request}, params=params)
-        return Answer(
-            msgspec.convert(reply.body["hot"], Placed, strict=False), reply.body, reply.request_id
-        )
+        value = msgspec.convert(reply.body, Placed, strict=False)
+        return Answer(value, reply.body, reply.request_id)

@@ -65,13 +65,23 @@ class Marked:
 
 
 def mark(value: Plain, *, line: int, path: str) -> Marked:
-    """Give a plain value the place of another one: what a function made, where it was called."""
+    """Give a plain value the place of another one: what a function made, where it was called.
+
+    Raises:
+        InvalidDescription: it is too large or too deep.
+    """
+    return _mark(value, line, path, MAX_DEPTH)
+
+
+def _mark(value: Plain, line: int, path: str, room: int) -> Marked:
+    if room == 0:
+        raise InvalidDescription(f"nested more than {MAX_DEPTH} deep", path=path, line=line)
     match value:
         case dict() as items:
-            marked = {key: mark(one, line=line, path=f"{path}.{key}") for key, one in items.items()}
+            marked = {k: _mark(one, line, f"{path}.{k}", room - 1) for k, one in items.items()}
             return collection(marked, line, path)
         case list() as items:
-            listed = [mark(one, line=line, path=f"{path}[{i}]") for i, one in enumerate(items)]
+            listed = [_mark(one, line, f"{path}[{i}]", room - 1) for i, one in enumerate(items)]
             return collection(listed, line, path)
         case str() as text:
             return Marked(text, line, path, 1 + len(text) // _TEXT_PER_NODE)

@@ -31,7 +31,10 @@ USABLE = frozenset({DecisionState.HELD, DecisionState.CONFIRMED, DecisionState.C
 
 @dataclass(frozen=True, slots=True)
 class HotPlaced:
-    """A template's members with their decision, and the template that carries it."""
+    """A template's members with their decision, and the template that carries it.
+
+    After a dry run `template` is the one that came: there is no decision to carry.
+    """
 
     compiled: Compiled
     ensemble: Ensemble
@@ -58,8 +61,10 @@ def place_template(
     compiled = compile_template(source)
     made = create_ensemble(parts, caller, compiled.description, ask, naming, dry_run=dry_run)
     assert made.decision is not None, "it was asked for"
+    if dry_run:
+        return HotPlaced(compiled, made.ensemble, made.decision, source.template, dry_run=True)
     template = _emitted(parts, source, compiled, made.ensemble, made.decision)
-    return HotPlaced(compiled, made.ensemble, made.decision, template, dry_run)
+    return HotPlaced(compiled, made.ensemble, made.decision, template)
 
 
 def match_template(parts: Parts, caller: Caller, source: Source, ensemble_id: str) -> HotPlaced:

@@ -140,14 +140,26 @@ class OneClock(Struct, frozen=True):
     clock: ClockValue
 
 
+class NotPlaced(Struct, frozen=True):
+    """A resource of a template that takes no place of its own, and why."""
+
+    path: str
+    type: str
+    why: str
+
+
 class Hot(Struct, frozen=True):
-    """A template placed: the decision, and with `emit: hot` the template that carries it."""
+    """A template placed: the decision, and the template that carries it."""
 
     ensemble: Ensemble
     decision: Decision
     keys: dict[str, str]
     """Member -> its path in the stack."""
+    not_placed: list[NotPlaced]
     notes: list[str]
     template: str
-    """The same template, carrying the decision in metadata that plain Heat passes over."""
+    """The same template, carrying the decision in metadata that plain Heat passes over.
+
+    After a dry run the template as it came: there is no decision to carry.
+    """
     dry_run: bool

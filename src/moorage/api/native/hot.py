@@ -55,6 +55,10 @@ def _reply(call: Call, placed: HotPlaced, *, status: int | None) -> Reply:
                 dry_run=placed.dry_run,
             ),
             keys={str(member): key for member, key in placed.compiled.keys.items()},
+            not_placed=[
+                told.NotPlaced(str(one.path), one.type, one.why)
+                for one in placed.compiled.placeless
+            ],
             notes=list(placed.compiled.notes),
             template=placed.template,
             dry_run=placed.dry_run,
