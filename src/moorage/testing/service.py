@@ -1,0 +1,119 @@
+"""The native API in this process, over a real ledger: for tests and for trying things out."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from falcon.testing import TestClient
+
+from moorage.api.native import create_app
+from moorage.client.fleet_file import read_fleet
+from moorage.domain.fleet_expansion import expand
+from moorage.domain.fleet_parts import parts as parts_of
+from moorage.domain.period import parse_instant
+from moorage.solver.cpsat import CpSat
+from moorage.solver.portfolio import Portfolio
+from moorage.store import open_store
+from moorage.usecases.limits import Limits
+from moorage.usecases.load_fleet import load_fleet
+from moorage.usecases.parts import Parts
+from moorage.usecases.ports import Caller
+
+if TYPE_CHECKING:
+    from falcon.testing import Result
+
+    from moorage.domain.period import Duration, Instant
+    from moorage.store.ledger import Ledger
+
+OPERATOR: Final = Caller("op", "operations", frozenset({"admin"}))
+TENANT: Final = Caller("ann", "project-a", frozenset({"member"}))
+OTHER: Final = Caller("bob", "project-b", frozenset({"member"}))
+READER: Final = Caller("rae", "project-a", frozenset({"reader"}))
+
+
+@dataclass
+class HandClock:
+    """A clock that somebody sets."""
+
+    instant: Instant = parse_instant("2026-11-21T09:00:00Z")
+
+    def now(self) -> Instant:
+        """The instant it shows."""
+        return self.instant
+
+    def set(self, instant: Instant) -> None:
+        """Show another instant."""
+        self.instant = instant
+
+    def pass_by(self, duration: Duration) -> None:
+        """Move on."""
+        self.instant += duration
+
+
+@dataclass
+class SeededIds:
+    """Identifiers that repeat with the seed."""
+
+    random: Random = field(default_factory=lambda: Random(0))  # noqa: S311 - repeatable on purpose
+
+    def uuid(self) -> str:
+        """See `Ids`."""
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def salt(self) -> str:
+        """See `Ids`."""
+        return f"{self.random.getrandbits(128):032x}"
+
+
+class Service:
+    """The application with a clock one sets, and a client that calls as anyone."""
+
+    def __init__(
+        self, fleet: str = "", *, limits: Limits | None = None, database: str = "sqlite://"
+    ) -> None:
+        self.clock = HandClock()
+        self.store: Ledger = open_store(database, clock=self.clock)
+        ids = SeededIds()
+        self.parts = Parts(self.store, Portfolio(CpSat()), ids, limits or Limits())
+        self.app = create_app(
+            self.store, self.parts.solver, ids, self.parts.limits, clock=self.clock
+        )
+        self._client = TestClient(self.app)
+        if fleet:
+            for part in parts_of(expand(read_fleet(fleet))):
+                load_fleet(self.store, OPERATOR, part)
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.store.close()
+
+    def call(  # noqa: PLR0913 - what an HTTP request is made of
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        caller: Caller | None = TENANT,
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+        **query: object,
+    ) -> Result:
+        """One request; `raw` sends bytes as they are."""
+        data = json.dumps(body).encode() if raw is None and body is not None else raw
+        extras: dict[str, Any] = {"moorage.request_id": "req-in-process"}
+        if caller is not None:
+            extras["moorage.caller"] = caller
+        return self._client.simulate_request(
+            method,
+            path,
+            root_path="/v1",
+            body=data,
+            headers=headers or {},
+            query_string=urlencode(query),
+            extras=extras,
+        )
