@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import sqlite3
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sqlalchemy import create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store.turnstile import Turnstile
@@ -104,11 +105,9 @@ class SqliteBackend:
                 driver = connection.connection.driver_connection
                 assert driver is not None
                 driver.execute("PRAGMA journal_mode = WAL")
-        except OperationalError as error:
+        except (DatabaseError, sqlite3.Error) as error:  # locked, unreadable, or no database
             self.close()
-            raise InvalidDescription(
-                f"cannot open {path}: {error.orig}", path="database"
-            ) from error
+            raise InvalidDescription(f"cannot open {path}: {error}", path="database") from error
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -94,7 +94,14 @@ CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), desc
 EXPLANATION: Final = record(
     Explanation,
     stage=choice(Stage),
-    conflicts=each(record(Conflict, elements=each(record(Element)), facts=each(each(PLAIN)))),
+    conflicts=each(
+        record(
+            Conflict,
+            elements=each(record(Element)),
+            needs=each(PLAIN),
+            facts=each(each(PLAIN)),
+        )
+    ),
     relaxations=each(record(Relaxation, change=record(EnsembleChange, before=VALUE, after=VALUE))),
     rejected=table(PLAIN),
 )

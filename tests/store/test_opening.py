@@ -1,0 +1,118 @@
+"""Opening a ledger: migrations, standard names, and errors one can act on."""
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.store import backends, open_store, tables
+from moorage.store.backends import SqliteBackend, connect
+from moorage.store.upgrade import upgrade
+
+
+def test_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
+    backend = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with backend.writing() as connection:
+        upgrade(connection, now=1)
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, tables.metadata) == []
+    backend.close()
+
+
+def test_opening_again_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+
+    def dump() -> list[str]:
+        connection = sqlite3.connect(path)
+        found = list(connection.iterdump())
+        connection.close()
+        return found
+
+    open_store(f"sqlite:///{path}").close()
+    first = dump()
+    open_store(f"sqlite:///{path}").close()
+    assert dump() == first
+
+
+def test_standard_names_that_are_missing_are_added(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    open_store(url).close()
+    connection = sqlite3.connect(tmp_path / "ledger.db")
+    connection.execute("DELETE FROM resource_classes WHERE name IN ('VCPU', 'PGPU')")
+    connection.execute("DELETE FROM traits WHERE name = 'HW_CPU_X86_AVX2'")
+    connection.execute("UPDATE resource_classes SET place = 77 WHERE name = 'DISK_GB'")
+    connection.commit()
+    connection.close()
+    store = open_store(url)
+    assert [one.name for one in store.resource_classes()][:3] == ["VCPU", "MEMORY_MB", "DISK_GB"]
+    assert "HW_CPU_X86_AVX2" in {one.name for one in store.traits()}
+    store.close()
+
+
+def test_the_database_is_safe_against_power_loss_and_dangling_rows(tmp_path: Path) -> None:
+    backend = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with backend.reading() as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        }
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    backend.close()
+
+
+def test_a_private_database_is_gone_when_closed() -> None:
+    backend = connect("sqlite://")
+    assert isinstance(backend, SqliteBackend)
+    folder = backend._private
+    assert folder is not None
+    assert folder.is_dir()
+    backend.close()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nonsense", "not a database URL"),
+        ("oracle://host/db", "no support for oracle"),
+        ("sqlite:////no/such/directory/ledger.db", "no such directory"),
+    ],
+)
+def test_an_unusable_url_is_a_clear_error(url: str, message: str) -> None:
+    with pytest.raises(InvalidDescription, match=message):
+        open_store(url)
+
+
+def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_bytes(b"this is a letter to my aunt, not a database " * 100)
+    with pytest.raises(InvalidDescription, match="cannot open"):
+        open_store(f"sqlite:///{path}")
+
+
+def test_a_directory_as_database_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").mkdir(mode=stat.S_IRWXU)
+    with pytest.raises(InvalidDescription, match="cannot open"):
+        open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
+
+
+def test_a_foreign_lock_ends_in_busy_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backends, "_PRAGMAS", ("PRAGMA busy_timeout = 20", *backends._PRAGMAS[1:]))
+    path = tmp_path / "ledger.db"
+    store = open_store(f"sqlite:///{path}")
+    stranger = sqlite3.connect(path, isolation_level=None)
+    stranger.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Busy), store._backend.writing():
+        raise AssertionError("nobody may write now")
+    assert store.snapshot().revision == 0, "readers do not wait"
+    stranger.execute("ROLLBACK")
+    with store._backend.writing() as connection:
+        assert connection.in_transaction()
+    stranger.close()
+    store.close()
