@@ -124,13 +124,13 @@ SIXTY: Final = (
         (r"1000 hosts",),
         remark="Sixty servers in eight roles on a thousand hosts, two thirds full.",
     ),
+    Step("fleet show", (r"1000 hosts",)),
     Step("ensemble check sixty.yaml", (r"^OK 8 roles, 60 members, 14 policies",)),
     Step(
         "ensemble create -f sixty.yaml --hold 10m",
-        (r"^id [0-9a-f]{8}  decision [0-9a-f]{8} held until 09:10:00Z  policies \d+/14",),
+        (r"^id [0-9a-f]{8}  decision [0-9a-f]{8} held until 09:10:00Z  policies 1[34]/14",),
     ),
-    Step("ensemble show {id} --map", (r"60|worker\[",)),
-    Step("fleet show", (r"1000 hosts",)),
+    Step("ensemble show {id} --map", (r"az1", r"az2", r"az3", r"worker\[")),
     Step("sim stop", (rf"^stopped {SECOND}$",)),
 )
 """A larger one."""

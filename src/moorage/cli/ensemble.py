@@ -11,7 +11,7 @@ from moorage.client.errors import Missing
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -75,16 +75,22 @@ class Show(Command):
 
 
 def survived(body: Mapping[str, Any]) -> str:
-    """`lose any 1 rack: db keeps 2 of 3 OK | lose any 1 host: web keeps 2 of 3 OK`."""
-    parts = []
-    for level in body.get("survivability") or ():
-        roles = ", ".join(
-            f"{role['role']} keeps {role['keeps']} of {role['total']}"
-            f" {'OK' if role['ok'] else 'NOT ENOUGH'}"
-            for role in level["roles"]
-        )
-        parts.append(f"lose any {level['lose']} {level['level']}: {roles}")
-    return " | ".join(parts) or "no level to lose: the topology is empty"
+    """One line for each level: `lose any 1 rack: db keeps 2 of 3 OK, web keeps 2 of 3 OK`."""
+    lines = [
+        f"lose any {level['lose']} {level['level']}: {_kept(level['roles'])}"
+        for level in body["survivability"]
+    ]
+    return "\n".join(lines) or "no member stands anywhere"
+
+
+def _kept(roles: Sequence[Mapping[str, Any]]) -> str:
+    if not any(role["keeps"] for role in roles):
+        return "nothing is left, all stand in one"
+    return ", ".join(
+        f"{role['role']} keeps {role['keeps']} of {role['total']} "
+        + ("OK" if role["ok"] else f"NOT ENOUGH (needs {role['needed']})")
+        for role in roles
+    )
 
 
 def described(ensemble: Ensemble, body: Mapping[str, Any]) -> RenderableType:
@@ -97,7 +103,7 @@ def described(ensemble: Ensemble, body: Mapping[str, Any]) -> RenderableType:
             ("project", ensemble.project_id),
             ("generation", ensemble.generation),
             ("created", ensemble.created_at),
-            ("decision", "none" if decision is None else told.SEPARATOR.join(told.held(decision))),
+            ("decision", "none" if decision is None else told.decided(decision)),
         ]
     )
     standing = {} if decision is None else {one.name: one for one in decision.policies}

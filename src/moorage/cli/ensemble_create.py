@@ -43,7 +43,8 @@ def decide_arguments(parser: argparse.ArgumentParser) -> None:
         "--additional",
         action="append",
         metavar="ROLE",
-        help="also count how many more of this role would fit (default: the first role)",
+        help="also count how many more of this role would fit (default: the first role; in a dry"
+        " run none)",
     )
 
 
@@ -54,7 +55,7 @@ def decide_body(args: argparse.Namespace, roles: Sequence[str]) -> dict[str, Any
         "objective": args.objective,
         "seed": args.seed,
         "time_limit": args.time_limit,
-        "max_additional": args.additional or list(roles[:1]),
+        "max_additional": args.additional or ([] if args.dry_run else list(roles[:1])),
     }
     return {name: value for name, value in said.items() if value not in (None, [])}
 

@@ -51,20 +51,29 @@ def body(error: Exception) -> object:
     return {"errors": [{"title": type(error).__name__, "detail": sentence(error)}]}
 
 
+_TELLING: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+_HARMLESS: Final = frozenset({"ignored", "narrower"})
+
+
 def _mismatch(error: errors.DescriptionMismatch) -> str:
-    differences = ", ".join(_difference(item) for item in error.diff) or error.detail
+    """The differences that matter, processors first."""
+    telling = [item for item in error.diff if item.get("effect") not in _HARMLESS]
+    telling.sort(key=lambda item: _rank(str(item.get("path"))))
+    differences = ", ".join(_difference(item) for item in telling) or error.detail
     said = f"{error.status} {error.code}: {differences}"
     remedies = ", ".join(remedy.split("_")[0] for remedy in error.remedies)
     return f"{said}   remedies: {remedies}" if remedies else said
 
 
+def _rank(path: str) -> tuple[int, str]:
+    name = path.rpartition(".")[2]
+    return (_TELLING.index(name) if name in _TELLING else len(_TELLING), path)
+
+
 def _difference(item: Mapping[str, Any]) -> str:
-    effect = item.get("effect", "differs")
-    if "described" not in item and "requested" not in item:
-        return f"{item.get('path')} ({effect})"
     return (
         f"{item.get('path')} described {item.get('described')}"
-        f" requested {item.get('requested')} ({effect})"
+        f" requested {item.get('requested')} ({item.get('effect', 'differs')})"
     )
 
 

@@ -50,10 +50,10 @@ def draw(text: RenderableType, out: TextIO) -> None:
     """Print something rich; what is not a terminal gets no colour and no trailing blanks."""
     target = console(out)
     if target.is_terminal:
-        target.print(text)
+        target.print(text, crop=False)
         return
     with target.capture() as captured:
-        target.print(text)
+        target.print(text, crop=False)
     out.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
@@ -111,10 +111,23 @@ def fields(pairs: Iterable[tuple[str, object]]) -> RenderableType:
 
 
 def stack(*parts: RenderableType) -> RenderableType:
-    """One under the other."""
+    """One under the other. A text stays on its line, however narrow the terminal is."""
     from rich.console import Group
+    from rich.text import Text
 
-    return Group(*parts)
+    return Group(
+        *(
+            Text(part, no_wrap=True, overflow="ignore") if isinstance(part, str) else part
+            for part in parts
+        )
+    )
+
+
+def paragraphs(docstring: str) -> RenderableType:
+    """A docstring's paragraphs, wrapped anew."""
+    from rich.text import Text
+
+    return Text("\n\n".join(" ".join(one.split()) for one in docstring.split("\n\n")))
 
 
 def short(identifier: str) -> str:
@@ -127,9 +140,3 @@ def clock_time(instant: str | None) -> str:
     if not instant:
         return "-"
     return instant.partition("T")[2] or instant
-
-
-def flowing(text: str) -> str:
-    """A docstring's paragraphs as lines to be wrapped anew."""
-    paragraphs = text.split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

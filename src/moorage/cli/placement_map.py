@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.cli.output import table
+from moorage.policies.ideal import ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,8 @@ Sorted: TypeAlias = tuple[tuple[int, str], ...]
 HOST: Final = "host"
 NOWHERE: Final = "(no domain)"
 _ROLE: Final = re.compile(r"(?P<role>.*)\[(?P<index>\d+)\]")
+ABOVE: Final = frozenset(ORDER)
+"""Levels that are shown before the one that is drawn; others would only confuse."""
 COLUMN: Final = 26
 """Least width of a column of racks; more racks than fit start another row of columns."""
 FEW: Final = 12
@@ -35,11 +38,37 @@ def picture(assignments: Sequence[Assignment], width: int) -> RenderableType:
     across = max(1, width // COLUMN)
     if len(by_domain) <= across and all(len(hosts) <= FEW for hosts in by_domain.values()):
         return _columns(by_domain, level)
-    rows = [
-        (domain, len(hosts), summed(member for some in hosts.values() for member in some))
-        for domain, hosts in by_domain.items()
-    ]
-    return table([level, "#hosts", "members"], rows)
+    return _lines(assignments, level, by_domain)
+
+
+def _lines(
+    assignments: Sequence[Assignment], level: str, by_domain: Mapping[str, Mapping[str, list[str]]]
+) -> RenderableType:
+    """One domain a line, below the domain it stands in; the latter is said once."""
+    above = {one.domains.get(level, NOWHERE): _above(one, level) for one in assignments}
+    ordered = sorted(
+        by_domain, key=lambda domain: (*map(natural, above[domain].values()), natural(domain))
+    )
+    heads = list(dict.fromkeys(name for domain in ordered for name in above[domain]))
+    rows: list[list[object]] = []
+    before: list[str] = []
+    for domain in ordered:
+        place = [above[domain].get(name, "") for name in heads]
+        shown = ["" if place[: n + 1] == before[: n + 1] else one for n, one in enumerate(place)]
+        hosts = by_domain[domain]
+        members = summed(member for some in hosts.values() for member in some)
+        rows.append([*shown, domain, len(hosts), members])
+        before = place
+    return table([*heads, level, "#hosts", "members"], rows)
+
+
+def _above(one: Assignment, level: str) -> dict[str, str]:
+    """The domains of the default tree that may stand above the level, as the API orders them."""
+    return {
+        name: label
+        for name, label in one.domains.items()
+        if name not in {level, HOST} and ":" not in name and name in ABOVE
+    }
 
 
 def column_level(assignments: Sequence[Assignment]) -> str:

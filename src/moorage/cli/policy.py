@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, fields, flowing, stack, table
+from moorage.cli.output import Shown, fields, paragraphs, stack, table
 from moorage.domain.errors import NotFound
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Show(Command):
         text = stack(
             fields([(found["type"], found["summary"])]),
             "",
-            flowing(found["description"]),
+            paragraphs(found["description"]),
             "",
             table(["parameter", "default", "meaning"], parameters),
             "",

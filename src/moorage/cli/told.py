@@ -24,6 +24,11 @@ def created(made: Created) -> str:
     return SEPARATOR.join(parts)
 
 
+def decided(decision: Decision) -> str:
+    """`6f0c1a2b held until 09:10:00Z`."""
+    return held(decision)[0].removeprefix("decision ")
+
+
 def held(decision: Decision) -> list[str]:
     """The parts of a line about a decision."""
     name = f"decision {short(decision.id or '?')} {decision.status}"
@@ -77,6 +82,6 @@ def claimed(claim: Claim) -> str:
 
 def confirmed(body: Mapping[str, Any]) -> str:
     """`confirmed 9/9 claimed, 0 released`."""
-    released = body.get("released") or []
-    line = f"confirmed {body['claimed']}/{body['members']} claimed, {len(released)} released"
-    return line + (f": {', '.join(map(str, released))}" if released else "")
+    line = f"confirmed {body['claimed']}/{body['members']} claimed, {body['released']} released"
+    names = body.get("released_members")
+    return line + (f": {', '.join(names)}" if names else "")
