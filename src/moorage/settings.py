@@ -204,11 +204,10 @@ def _arguments(given: Mapping[str, str | bool | Sequence[str]]) -> Iterable[str]
         value = given.get(setting.name)
         if value is None:
             continue
-        option = setting.name.replace("_", "-")
         if isinstance(value, str | bool):
-            yield f"--{option}={str(value).lower() if isinstance(value, bool) else value}"
+            yield f"--{setting.name}={str(value).lower() if isinstance(value, bool) else value}"
         else:
-            yield from (f"--{option}={one}" for one in value)
+            yield from (f"--{setting.name}={one}" for one in value)
 
 
 def _value(options: Any, setting: Setting) -> tuple[Any, str]:  # noqa: ANN401 - oslo.config's class

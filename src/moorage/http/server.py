@@ -13,6 +13,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,7 @@ from moorage.http import supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
     from moorage.http.wsgi import Application, Environ, ExcInfo, Headers
 
@@ -31,18 +33,28 @@ _loops: Any = import_module("granian._loops")
 _CONNECTIONS: Final = 2048
 """Open connections one worker serves at a time."""
 _IDLE_THREAD_SECONDS: Final = 30
+_TICK: Final = 0.02
+_QUIET_SECONDS: Final = 0.3
+"""How long nothing must run before a server that was told to stop leaves its connections."""
 
 
 def serve(application: Application, descriptor: int, *, threads: int) -> None:
     """Serve until SIGTERM; requests that run then are finished first.
 
+    A client that holds a connection without a request that runs does not delay the end.
     `descriptor` is a listening TCP socket; `threads` bounds the requests handled at a time. Threads
     are made as they are needed. Must be called in the main thread.
     """
     stop = _granian.WorkerSignal()
     stopped = threading.Event()
     stop.add_cb(stopped.set)
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    told = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        told.set()
+
+    signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor to act on
     holder = _granian.SocketHolder(descriptor, False, supervisor.BACKLOG)  # noqa: FBT003 - positional in Rust
     worker = _granian.WSGIWorker(
@@ -56,17 +68,27 @@ def serve(application: Application, descriptor: int, *, threads: int) -> None:
         http_mode="1",
         metrics=(None, None),
     )
+    bridge = _Bridge(application)
     scheduler = _futures._new_cbscheduler(  # noqa: SLF001 - see the module's docstring
-        _loops.loops.get("asyncio"), _Bridge(application), impl_asyncio=True
+        _loops.loops.get("asyncio"), bridge, impl_asyncio=True
     )
     worker.serve_mtr(scheduler, _loops.loops.get("asyncio"), stop)
-    stopped.wait()
+    told.wait()
+    quiet_since = time.monotonic()
+    while not stopped.wait(_TICK):
+        now = time.monotonic()
+        if bridge.running:
+            quiet_since = now
+        elif now - quiet_since > _QUIET_SECONDS:
+            return
 
 
 class _Bridge:
     """From Granian's call to WSGI's."""
 
     def __init__(self, application: Application) -> None:
+        self.running: set[int] = set()
+        """Threads inside a request."""
         self._application = application
         self._common: Environ = {
             "SCRIPT_NAME": "",
@@ -80,12 +102,17 @@ class _Bridge:
 
     def __call__(self, protocol: Any, scope: Environ) -> int:  # noqa: ANN401 - a Rust object
         begun = _Begun()
-        chunks = self._application(self._common | scope, begun)
-        if isinstance(chunks, list):
-            body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            protocol.response_bytes(begun.status, begun.headers, body)
-        else:
-            protocol.response_iter(begun.status, begun.headers, _Parts(chunks))
+        thread = threading.get_ident()
+        self.running.add(thread)
+        try:
+            chunks = self._application(self._common | scope, begun)
+            if isinstance(chunks, list):
+                body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                protocol.response_bytes(begun.status, begun.headers, body)
+            else:
+                protocol.response_iter(begun.status, begun.headers, _Parts(chunks))
+        finally:
+            self.running.discard(thread)
         return begun.status
 
 

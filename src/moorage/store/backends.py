@@ -107,7 +107,8 @@ class SqliteBackend:
                 driver.execute("PRAGMA journal_mode = WAL")
         except (DatabaseError, sqlite3.Error) as error:  # locked, unreadable, or no database
             self.close()
-            raise InvalidDescription(f"cannot open {path}: {error}", path="database") from error
+            cause = error.orig if isinstance(error, DatabaseError) else error
+            raise InvalidDescription(f"cannot open {path}: {cause}", path="database") from error
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -1,0 +1,142 @@
+"""Whatever dies, nothing is left behind and the service goes on or ends as it should."""
+
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+HTTP = "moorage.http.worker"
+SOLVER = "moorage.solver.worker"
+
+
+def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
+    start: Any, tmp_path: Path
+) -> None:
+    service = start("--pid-file", "moorage.pid")
+    database = tmp_path / "data" / "moorage" / "moorage.db"
+    expected = f"http://127.0.0.1:{service.port} (database sqlite:///{database}, auth noauth2)"
+    assert service.line == f"moorage: serving on {expected}\n"
+    assert service.get("/readyz") == (200, {"status": "ready", "checks": {"database": "ready"}})
+    assert database.stat().st_size > 0
+    assert database.parent.stat().st_mode & 0o077 == 0
+    assert (tmp_path / "moorage.pid").read_text() == f"{service.process.pid}\n"
+    children = service.children("")
+    assert len(children) == 2
+
+    started = time.monotonic()
+    service.process.send_signal(signal.SIGTERM)
+    assert service.process.wait(10) == 0
+    assert time.monotonic() - started < 6
+    assert not any(service.alive(pid) for pid in children)
+    assert not service.answers()
+    assert not (tmp_path / "moorage.pid").exists()
+    assert service.process.stdout.read() == ""
+    assert "Traceback" not in service.log.read_text()
+
+
+def test_the_supervisor_killed_takes_everybody_along(start: Any) -> None:
+    service = start()
+    children = service.children("")
+    assert len(children) == 2
+    os.kill(service.process.pid, signal.SIGKILL)
+    service.process.wait(10)
+    service.eventually(lambda: not any(service.alive(pid) for pid in children), 2)
+    service.eventually(lambda: not service.answers(), 2)
+
+
+def test_dead_children_are_replaced_and_ctrl_c_ends_all(start: Any) -> None:
+    service = start("--workers", "2")
+    service.eventually(lambda: len(service.children(HTTP)) == 2, 20)
+    workers, [solver] = service.children(HTTP), service.children(SOLVER)
+
+    def both_have_answered() -> bool:
+        service.get("/healthz")
+        lines = [line for line in service.log.read_text().splitlines() if "/healthz" in line]
+        return {int(line.split()[2]) for line in lines} >= set(workers)
+
+    service.eventually(both_have_answered, 30)
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    os.kill(solver, signal.SIGKILL)
+    # The port never closes: this request waits for the next worker instead of being refused.
+    assert service.get("/healthz") == (200, {"status": "alive"})
+    service.eventually(lambda: len(service.children(HTTP)) == 2, 20)
+    service.eventually(lambda: service.children(SOLVER), 20)
+    assert not {*workers, solver} & set(service.children(""))
+
+    # Ctrl-C reaches the terminal's whole group; only the supervisor is in it.
+    groups = {os.getpgid(pid) for pid in service.children("")}
+    assert os.getpgid(service.process.pid) not in groups
+    service.process.send_signal(signal.SIGINT)
+    assert service.process.wait(10) == 130
+    assert not service.answers()
+    assert "Traceback" not in service.log.read_text()
+
+
+def test_requests_under_way_are_finished_before_the_end_and_idle_clients_left(start: Any) -> None:
+    service = start()
+    idle = service.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert idle.recv(4096).startswith(b"HTTP/1.1 200")
+    half_a_head = service.raw(b"GET /healthz HTTP/1.1\r\nHo")
+    under_way = service.raw(
+        b"POST /placement/resource_providers HTTP/1.1\r\nHost: a\r\nX-Auth-Token: admin\r\n"
+        b'Content-Type: application/json\r\nContent-Length: 16\r\n\r\n{"name":'
+    )
+    service.get("/healthz")
+    service.process.send_signal(signal.SIGTERM)
+    started = time.monotonic()
+    time.sleep(0.5)
+    assert service.process.poll() is None
+    under_way.sendall(b' "last"}')
+    assert under_way.recv(4096).startswith(b"HTTP/1.1 201")
+    assert service.process.wait(10) == 0
+    assert time.monotonic() - started < 4
+    for connection in (idle, half_a_head, under_way):
+        connection.close()
+
+
+def test_a_frozen_child_does_not_keep_the_service_from_ending(start: Any) -> None:
+    service = start()
+    [worker] = service.children(HTTP)
+    os.kill(worker, signal.SIGSTOP)
+    started = time.monotonic()
+    service.process.send_signal(signal.SIGTERM)
+    assert service.process.wait(15) == 0
+    assert time.monotonic() - started < 9
+    assert not service.alive(worker)
+
+
+def test_a_port_in_use_is_said_plainly(shared: Any, run: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        for port in (shared.port, other.getsockname()[1]):
+            ended = run("--port", str(port))
+            assert ended.returncode == 1
+            assert ended.stdout == ""
+            said = f"cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+            assert ended.stderr == said
+
+
+@pytest.mark.parametrize(
+    ("database", "words"),
+    [
+        ("sqlite:////nowhere/at/all/x.db", "/nowhere/at/all"),
+        ("sqlite:///text.db", "not a database"),
+        ("postgresql://user:secret@127.0.0.1/x", "postgresql"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_ends_it(
+    run: Any, tmp_path: Path, database: str, words: str
+) -> None:
+    (tmp_path / "text.db").write_text("once upon a time")
+    ended = run("--port", "0", "--database", database)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "secret" not in ended.stderr
