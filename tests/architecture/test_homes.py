@@ -29,6 +29,7 @@ HOMES: Mapping[str, tuple[str, ...]] = {
 
 SERVER_SIDE = {
     "app",
+    "service",
     "settings",
     "api",
     "web",
