@@ -24,7 +24,7 @@ from moorage.solver.config import PoolConfig
 from moorage.usecases.limits import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from moorage.options import Setting
 
@@ -101,9 +101,8 @@ def read(
     file = _config_file(given, environ, files)
     if file is not None:
         _check_keys(file)
-    _check_environment(environ)
     options = _Literal()
-    options._env_driver = _Environment(environ)  # noqa: SLF001 - its prefix is OS_ otherwise
+    options._env_driver = _Environment(environ, given)  # noqa: SLF001 - its prefix is OS_ otherwise
     options.register_cli_opts([_option(setting) for setting in SETTINGS])
     try:
         options(
@@ -114,7 +113,7 @@ def read(
         )
     except cfg.Error as error:
         raise BadSetting("config_file", file or "command line", str(error)) from error
-    found = {setting.name: _value(options, setting) for setting in SETTINGS}
+    found = {setting.name: _value(options, setting, given) for setting in SETTINGS}
     values = {name: value for name, (value, _) in found.items()}
     sources_ = {name: source for name, (_, source) in found.items()}
     values["database"] = values["database"] or f"sqlite:///{default_database()}"
@@ -171,10 +170,15 @@ class _Literal(cfg.ConfigOpts):
 
 
 class _Environment(_environment.EnvironmentConfigurationSource):
-    """`MOORAGE_<NAME>`."""
+    """`MOORAGE_<NAME>`, for options that the command line does not give.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    oslo.config takes an option of the command line for the file's if both have it, and would
+    let the environment win over it.
+    """
+
+    def __init__(self, environ: Mapping[str, str], given: Collection[str]) -> None:
         self._environ = environ
+        self._given = given
 
     @staticmethod
     def get_name(group_name: str | None, option_name: str) -> str:
@@ -186,7 +190,7 @@ class _Environment(_environment.EnvironmentConfigurationSource):
         """The variable's value and its location."""
         variable = self.get_name(group_name, option_name)
         text = self._environ.get(variable)
-        if text is None:
+        if text is None or option_name in self._given:
             return (_UNSET, None)
         place = cfg.LocationInfo(cfg.Locations.environment, variable)
         return (text.split(",") if opt.multi else text, place)
@@ -210,10 +214,10 @@ def _arguments(given: Mapping[str, str | bool | Sequence[str]]) -> Iterable[str]
             yield from (f"--{setting.name}={one}" for one in value)
 
 
-def _value(options: Any, setting: Setting) -> tuple[Any, str]:  # noqa: ANN401 - oslo.config's class
+def _value(options: Any, setting: Setting, given: Collection[str]) -> tuple[Any, str]:  # noqa: ANN401 - oslo.config's class
     """The value of a setting as its type, and its source."""
     raw = options[setting.name]
-    source = _source(options, setting)
+    source = _source(options, setting, given)
     try:
         if setting.multi:
             return [setting.type(one) for one in raw], source
@@ -222,12 +226,12 @@ def _value(options: Any, setting: Setting) -> tuple[Any, str]:  # noqa: ANN401 -
         raise BadSetting(setting.name, source, f"{error}: {raw!r}") from error
 
 
-def _source(options: Any, setting: Setting) -> str:  # noqa: ANN401 - oslo.config's class
+def _source(options: Any, setting: Setting, given: Collection[str]) -> str:  # noqa: ANN401 - oslo.config's class
+    if setting.name in given:
+        return f"command line, --{setting.name.replace('_', '-')}"
     place = options.get_location(setting.name)
     if place is None or place.location is cfg.Locations.opt_default:
         return "default"
-    if place.location is cfg.Locations.command_line:
-        return f"command line, --{setting.name.replace('_', '-')}"
     if place.location is cfg.Locations.environment:
         return f"environment, {place.detail}"
     return f"file {place.detail}"
@@ -263,24 +267,19 @@ def _check_keys(file: str) -> None:
             raise BadSetting(key, f"file {file}", "there is no such setting")
 
 
-_OF_THE_CLIENT: Final = (
-    "ENDPOINT",
-    "TOKEN",
-    "PROJECT",
-    "ROLE",
-    "CONFIG_FILE",
-    "HYPOTHESIS",
-    "TRANSCRIPT",
-)
+_OF_OTHERS: Final = ("ENDPOINT", "TOKEN", "PROJECT", "ROLE", "CONFIG_FILE")
+"""Variables of the command line's client, and the one that names the file."""
 
 
-def _check_environment(environ: Mapping[str, str]) -> None:
-    """Refuse a misspelt variable, as in a file. The command line's own variables are not ours."""
-    known = {setting.name.upper() for setting in SETTINGS} | set(_OF_THE_CLIENT)
-    for variable in environ:
-        name = variable.removeprefix(ENVIRONMENT_PREFIX)
-        if name != variable and name not in known:
-            raise BadSetting(name.lower(), f"environment, {variable}", "there is no such setting")
+def strange_variables(environ: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings but are none: misspelt ones, or some other tool's."""
+    known = {setting.name.upper() for setting in SETTINGS} | set(_OF_OTHERS)
+    return sorted(
+        variable
+        for variable in environ
+        if variable.startswith(ENVIRONMENT_PREFIX)
+        and variable.removeprefix(ENVIRONMENT_PREFIX) not in known
+    )
 
 
 def _all_mounts(given: Sequence[str], source: str) -> list[str]:

@@ -71,6 +71,8 @@ class Serve(Command):
         except settings.BadSetting as error:
             self.app.stderr.write(f"moorage: {error.message}\n")
             return USAGE
+        for variable in settings.strange_variables(os.environ):
+            self.app.stderr.write(f"moorage: there is no setting for {variable}: ignored\n")
         if parsed_args.show_config:
             self.app.stdout.write("\n".join(effective.lines()) + "\n")
             return OK

@@ -1,0 +1,244 @@
+"""One table, four places to say a value, and an error that names the place."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage import options, settings
+from moorage.domain.period import HOUR, MINUTE
+from moorage.settings import BadSetting, Effective, configure, read
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(text: str) -> str:
+        path = tmp_path / "moorage.conf"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_without_anything_the_defaults_make_a_private_service(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    found = configure(read({}, {}, ()))
+    assert (found.server.host, found.server.port, found.server.auth) == (
+        "127.0.0.1",
+        8778,
+        "noauth2",
+    )
+    assert found.server.mounts == {"placement": "/placement", "native": "/v1"}
+    assert found.database == f"sqlite:///{tmp_path}/moorage/moorage.db"
+    assert found.database_directory == tmp_path / "moorage"
+    assert found.server.workers == 1
+    assert found.limits.default_hold == 10 * MINUTE
+    assert (found.clock_file, found.server.pid_file) == (None, None)
+
+
+def test_the_nearer_place_wins(write: Write) -> None:
+    file = write("[DEFAULT]\nport = 1\nthreads = 31\nlog_level = error\n")
+    environ = {"MOORAGE_PORT": "2", "MOORAGE_THREADS": "32"}
+    found = read({"port": "3"}, environ, (file,))
+    assert [found.values[name] for name in ("port", "threads", "log_level")] == [3, 32, "error"]
+    assert found.sources["port"] == "command line, --port"
+    assert found.sources["threads"] == "environment, MOORAGE_THREADS"
+    assert found.sources["log_level"] == f"file {file}"
+    assert found.sources["host"] == "default"
+
+
+@pytest.mark.parametrize("setting", options.SETTINGS, ids=lambda setting: setting.name)
+def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) -> None:
+    said = {
+        "host": "::1",
+        "port": "7",
+        "database": "sqlite:////srv/a$b.db",
+        "auth": "noauth2",
+        "insecure": "true",
+        "mount": "placement=/",
+        "log_level": "debug",
+        "pid_file": "/run/m.pid",
+        "clock_file": "/run/clock",
+        "solve_time_limit": "3s",
+        "longest_time_limit": "PT9M",
+        "hold_default": "90m",
+        "longest_hold": "P1D",
+        "claim_lifetime": "2h",
+        "longest_claim": "2d",
+        "solver_queue": "5",
+        "solver_workers": "5",
+    }
+    text = said.get(setting.name, "17")
+    expected = setting.type(text)
+    for found in (
+        read({setting.name: [text] if setting.multi else text}, {}, ()),
+        read({}, {f"MOORAGE_{setting.name.upper()}": text}, ()),
+        read({}, {}, (write(f"[DEFAULT]\n{setting.name} = {text}\n"),)),
+    ):
+        assert found.sources[setting.name] != "default"
+        value = found.values[setting.name]
+        assert expected in value if setting.multi else value == expected
+        configure(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("port", "x", "must be a whole number from 0 to 65535: 'x'"),
+        ("port", "65536", "must be a whole number from 0 to 65535"),
+        ("workers", "0", "must be a whole number from 1"),
+        ("hold_default", "ten minutes", "must be a duration such as 10m or PT10M"),
+        ("hold_default", "0s", "must be longer than nothing"),
+        ("body_limit", "16X", "must be a size in bytes such as 16M"),
+        ("log_level", "loud", "must be one of debug, info, warning, error"),
+        ("auth", "none", "must be one of noauth2"),
+        ("insecure", "maybe", "must be true or false"),
+        ("host", "a b", "must be an IP address or a host name"),
+        ("mount", "placement", "must be NAME=/PATH"),
+        ("mount", "placement=relative", "must be NAME=/PATH"),
+        ("mount", "placement=/a//b", "must be NAME=/PATH"),
+        ("mount", "blazar=/", "blazar is none of native, placement"),
+    ],
+)
+def test_a_bad_value_names_the_setting_and_its_place(
+    write: Write, name: str, text: str, problem: str
+) -> None:
+    file = write(f"[DEFAULT]\n{name} = {text}\n")
+    variable = f"MOORAGE_{name.upper()}"
+    option = f"command line, --{name.replace('_', '-')}"
+    for given_, environ, files, source in (
+        ({name: [text] if name == "mount" else text}, {}, (), option),
+        ({}, {variable: text}, (), f"environment, {variable}"),
+        ({}, {}, (file,), f"file {file}"),
+    ):
+        with pytest.raises(BadSetting) as caught:
+            read(given_, environ, files)
+        assert (caught.value.name, caught.value.source) == (name, source)
+        assert f"setting {name} ({source}): {problem}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[DEFAULT]\nprot = 1\n", "setting prot"),
+        ("[api]\nport = 1\n", "the only section is [DEFAULT]"),
+        ("port = 1\n", "Section must be started"),
+        ("[DEFAULT\n", "Invalid section"),
+    ],
+)
+def test_a_file_with_anything_unknown_is_refused(write: Write, text: str, problem: str) -> None:
+    file = write(text)
+    with pytest.raises(BadSetting, match="file ") as caught:
+        read({}, {}, (file,))
+    assert problem in str(caught.value)
+
+
+def test_a_misspelt_variable_is_found_and_not_the_clients() -> None:
+    environ = {"MOORAGE_PROT": "1", "MOORAGE_PORT": "2", "MOORAGE_TOKEN": "t", "PROT": "9"}
+    assert settings.strange_variables(environ) == ["MOORAGE_PROT"]
+
+
+def test_a_named_file_must_exist_and_is_the_only_one(write: Write, tmp_path: Path) -> None:
+    file = write("[DEFAULT]\nport = 5\n")
+    named = tmp_path / "named.conf"
+    named.write_text("[DEFAULT]\nthreads = 40\n")
+    for found in (
+        read({"config_file": str(named)}, {}, (file,)),
+        read({}, {"MOORAGE_CONFIG_FILE": str(named)}, (file,)),
+    ):
+        assert (found.values["port"], found.values["threads"]) == (8778, 40)
+    with pytest.raises(BadSetting, match="there is no file /nowhere"):
+        read({"config_file": "/nowhere"}, {}, (file,))
+    assert read({}, {}, (str(tmp_path / "missing"), file)).values["port"] == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"host": "0.0.0.0"}, "host"),
+        ({"host": "example.org"}, "host"),
+        ({"hold_default": "5h"}, "hold_default"),
+        ({"claim_lifetime": "2d"}, "claim_lifetime"),
+        ({"solve_time_limit": "2m"}, "solve_time_limit"),
+        ({"threads": "9"}, "threads"),
+        ({"mount": ["native=/placement"]}, "mount"),
+        ({"mount": ["native=/", "placement=/"]}, "mount"),
+    ],
+)
+def test_settings_that_do_not_go_together(values: dict[str, Any], name: str) -> None:
+    with pytest.raises(BadSetting) as caught:
+        configure(read(values, {}, ()))
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"host": "0.0.0.0", "insecure": "true"},
+        {"host": "0.0.0.0", "insecure": True},
+        {"host": "localhost"},
+        {"host": "127.8.9.1"},
+        {"host": "::1"},
+        {"hold_default": "5h", "longest_hold": "6h"},
+    ],
+)
+def test_settings_that_do(values: dict[str, Any]) -> None:
+    configure(read(values, {}, ()))
+
+
+@pytest.mark.parametrize(
+    ("given_", "mounts"),
+    [
+        (["placement=/"], {"placement": "", "native": "/v1"}),
+        (["native="], {"placement": "/placement"}),
+        (["placement=/a/b/", "native=/a"], {"placement": "/a/b", "native": "/a"}),
+        (["placement=/x", "placement=/y"], {"placement": "/y", "native": "/v1"}),
+    ],
+)
+def test_mounts_are_given_over_the_defaults(given_: list[str], mounts: dict[str, str]) -> None:
+    assert configure(read({"mount": given_}, {}, ())).server.mounts == mounts
+    environ = {"MOORAGE_MOUNT": ",".join(given_)}
+    assert configure(read({}, environ, ())).server.mounts == mounts
+
+
+def test_values_survive_the_way_to_a_child() -> None:
+    effective = read({"mount": ["placement=/"], "longest_hold": "6h"}, {}, ())
+    sent = json.loads(json.dumps({"values": effective.values, "sources": effective.sources}))
+    assert configure(Effective(sent["values"], sent["sources"])) == configure(effective)
+
+
+def test_what_is_shown_is_a_file_that_means_the_same_without_secrets(write: Write) -> None:
+    shown = "\n".join(read({"mount": ["placement=/"], "body_limit": "3000"}, {}, ()).lines())
+    again = read({}, {}, (write(shown),))
+    assert again.values == read({"mount": ["placement=/"], "body_limit": "3000"}, {}, ()).values
+    url = "postgresql://moorage:p$ss:w0rd@db/moorage"
+    effective = read({"database": url}, {}, ())
+    assert configure(effective).database == url
+    text = "\n".join(effective.lines())
+    assert "database = postgresql://moorage:***@db/moorage" in text
+    assert "w0rd" not in text
+
+
+@given(st.integers(min_value=1, max_value=2**50))
+def test_a_size_is_shown_as_it_is_read(number: int) -> None:
+    assert options.size(options.show_size(number)) == number
+
+
+def test_durations_are_read_in_both_forms() -> None:
+    for text in ("2h", "PT2H", "120m"):
+        assert configure(read({"longest_hold": text}, {}, ())).limits.longest_hold == 2 * HOUR
+
+
+def test_the_environment_of_others_is_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_DEFAULT__PORT", "1")
+    monkeypatch.setenv("MOORAGE_PORT", "2")
+    assert read({}, {}, ()).values["port"] == 8778
+    assert settings.ENVIRONMENT_PREFIX == "MOORAGE_"
