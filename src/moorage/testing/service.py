@@ -25,6 +25,8 @@ from moorage.usecases.parts import Parts
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from falcon.testing import Result
 
     from moorage.domain.period import Duration, Instant
@@ -99,9 +101,9 @@ class Service:
         body: object = None,
         *,
         caller: Caller | None = TENANT,
-        headers: dict[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         raw: bytes | None = None,
-        **query: object,
+        query: Mapping[str, object] | None = None,
     ) -> Result:
         """One request; `raw` sends bytes as they are."""
         data = json.dumps(body).encode() if raw is None and body is not None else raw
@@ -113,7 +115,7 @@ class Service:
             path,
             root_path="/v1",
             body=data,
-            headers=headers or {},
-            query_string=urlencode(query),
+            headers=dict(headers or {}),
+            query_string=urlencode(query or {}),
             extras=extras,
         )

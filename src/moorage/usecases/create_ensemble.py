@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
-from moorage.domain.errors import DuplicateName, LimitExceeded, NotFound
+from moorage.domain.errors import DuplicateName, Infeasible, LimitExceeded, NotFound
 from moorage.usecases.access import sees
 from moorage.usecases.digest import same_request
 from moorage.usecases.roles import resolve
@@ -60,8 +60,8 @@ def create_ensemble(
     check_policies(parts.store.snapshot().topology, ensemble)
     try:
         return _store(parts, ensemble, ask, dry_run=dry_run)
-    except DuplicateName:
-        # The same request on another connection was quicker: both get one answer.
+    except (DuplicateName, Infeasible):
+        # The same request on another connection was quicker (and took the room): one answer.
         if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
             return made
         raise

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import DuplicateName, InvalidDescription, NotFound
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible, NotFound
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.digest import same_request
 from moorage.usecases.settle import Proposal, Settled, settle, unplaced_or_held
 
 if TYPE_CHECKING:
-    from moorage.domain.ensembles import Ensemble
     from moorage.usecases.joint import Ask
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
@@ -39,25 +38,14 @@ def decide(
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
     ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    check_roles(ensemble, ask)
     proposal = Proposal(ensemble, ensemble.generation, unplaced_or_held(ensemble))
     try:
         return settle(parts, proposal, ask, naming, dry_run=dry_run)
-    except DuplicateName:
+    except (ConcurrentUpdate, DuplicateName, Infeasible):
+        # The same request on another connection was quicker: both get one answer.
         if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
             return made
         raise
-
-
-def check_roles(ensemble: Ensemble, ask: Ask) -> None:
-    """Let `max_additional` pass when it names roles with members.
-
-    Raises:
-        InvalidDescription: it does not.
-    """
-    for name in ask.additional:
-        if not any(member.name.role == name for member in ensemble.members):
-            raise InvalidDescription(f"no role {name} with members", path="max_additional")
 
 
 def _made_before(parts: Parts, caller: Caller, naming: Naming) -> Settled | None:

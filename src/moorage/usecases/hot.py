@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.decisions import DecisionState
-from moorage.domain.errors import DescriptionMismatch, HoldExpired
+from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescription
 from moorage.heat.compile import compile_template
 from moorage.heat.emit import Decided, emit
 from moorage.usecases.access import own_ensemble
@@ -59,7 +59,10 @@ def place_template(
         Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
     """
     compiled = compile_template(source)
-    made = create_ensemble(parts, caller, compiled.description, ask, naming, dry_run=dry_run)
+    try:
+        made = create_ensemble(parts, caller, compiled.description, ask, naming, dry_run=dry_run)
+    except InvalidDescription as error:
+        raise compiled.located(error) from error
     assert made.decision is not None, "it was asked for"
     if dry_run:
         return HotPlaced(compiled, made.ensemble, made.decision, source.template, dry_run=True)
@@ -78,7 +81,10 @@ def match_template(parts: Parts, caller: Caller, source: Source, ensemble_id: st
     """
     compiled = compile_template(source)
     ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    diff = differences(parts.store, compiled.description, ensemble)
+    try:
+        diff = differences(parts.store, compiled.description, ensemble)
+    except InvalidDescription as error:
+        raise compiled.located(error) from error
     if diff:
         raise DescriptionMismatch("the template", diff)
     decision = current_decision(parts.store, ensemble)

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.domain.changes import Changeset
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
-from moorage.domain.errors import Busy, CapacityExceeded, LimitExceeded, ProviderConflict
+from moorage.domain.errors import (
+    Busy,
+    CapacityExceeded,
+    InvalidDescription,
+    LimitExceeded,
+    ProviderConflict,
+)
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.build import build
 from moorage.usecases.additional import additional
@@ -92,10 +98,12 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
 
     Raises:
         Infeasible: no placement meets the request; the explanation is stored.
+        InvalidDescription: `max_additional` names no role with members.
         LimitExceeded: the hold, or the project's held places.
         Busy: time ran out, or the ledger moved too often.
         ConcurrentUpdate: the ensemble or its decision changed meanwhile.
     """
+    _check_roles(proposal.ensemble, ask)
     hold = hold_within(parts.limits, ask.hold)
     time_limit = time_limit_within(parts.limits, ask.time_limit)
     found: Found | None = None
@@ -202,6 +210,13 @@ def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 -
         return DecisionState.HELD
     confirmed = decision_after(DecisionState.HELD, DecisionStep.CONFIRM)
     return confirmed if building else decision_after(confirmed, DecisionStep.CLOSE)
+
+
+def _check_roles(ensemble: Ensemble, ask: Ask) -> None:
+    """Let `max_additional` pass when it names roles with members."""
+    for name in ask.additional:
+        if not any(member.name.role == name for member in ensemble.members):
+            raise InvalidDescription(f"no role {name} with members", path="max_additional")
 
 
 def _additional(parts: Parts, found: Found, ask: Ask) -> dict[str, Any]:

@@ -32,7 +32,9 @@ def server_id(role: str, index: int) -> str:
 
 
 def test_a_dry_run_judges_and_writes_nothing(service: Service, shop: dict[str, Any]) -> None:
-    answer = service.call("POST", "/ensembles", {"ensemble": {**shop, "decide": {}}}, dry_run="1")
+    answer = service.call(
+        "POST", "/ensembles", {"ensemble": {**shop, "decide": {}}}, query={"dry_run": "1"}
+    )
     assert answer.status_code == 200
     assert answer.json["dry_run"] is True
     assert len(answer.json["decision"]["assignments"]) == 9
@@ -114,7 +116,7 @@ def test_growth_that_cannot_be_names_a_minimal_conflict(
         },
         caller=OPERATOR,
         headers={"If-Match": "*"},
-        dry_run="true",
+        query={"dry_run": "true"},
     )
     assert grown.status_code == 409
     why = grown.json["errors"][0]["explanation"]
@@ -143,7 +145,7 @@ def test_each_relaxation_applied_is_feasible(service: Service, held: dict[str, A
                 }
             },
             headers={"If-Match": "*"},
-            dry_run="true",
+            query={"dry_run": "true"},
         )
         assert answer.status_code == 200, answer.text
         assert len(answer.json["decision"]["assignments"]) == 6 + count

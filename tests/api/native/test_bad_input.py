@@ -1,0 +1,185 @@
+"""Whatever is sent, the answer is a typed error, and nothing is half-written."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.api.native.routes import ROUTES
+from moorage.testing.service import OPERATOR, Service
+
+ROLE = {"name": "db", "count": 1, "resources": {"VCPU": 1}}
+
+
+def ensemble(**fields: object) -> dict[str, Any]:
+    return {"ensemble": {"name": "e", "members": [ROLE], **fields}}
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({}, None),
+        ({"ensemble": {"name": "e"}, "extra": 1}, None),
+        (ensemble(colour="red"), "ensemble"),
+        (ensemble(name=7), "ensemble.name"),
+        (ensemble(name=""), "ensemble.name"),
+        (ensemble(members=[{**ROLE, "count": 10**9}]), "ensemble.members[0].count"),
+        (ensemble(members=[{**ROLE, "count": -1}]), "ensemble.members[0].count"),
+        (ensemble(members=[{**ROLE, "count": 5000}, {**ROLE, "name": "b"}]), "members"),
+        (ensemble(members=[ROLE, ROLE]), "members"),
+        (ensemble(members=[{"name": "db"}]), "members[0].flavor"),
+        (ensemble(members=[{**ROLE, "flavor": "m1.small"}]), "members[0].flavor"),
+        (ensemble(members=[{"name": "db", "flavor": "nope"}]), "members[0].flavor"),
+        (ensemble(members=[{**ROLE, "resources": {"NOPE": 1}}]), "members[0].resources"),
+        (ensemble(members=[{**ROLE, "required": ["NOPE"]}]), "members[0].required"),
+        (ensemble(members=[{**ROLE, "name": "a b"}]), "members[0].name"),
+        (ensemble(policies=["no-affinity"]), "policies[0]"),
+        (ensemble(policies=[{"type": "surviv", "members": ["db"]}]), "policies[0].type"),
+        (ensemble(policies=[{"type": "survive", "members": ["db"]}]), "policies[0].keep"),
+        (
+            ensemble(policies=[{"type": "survive", "members": ["web"], "keep": 1}]),
+            "policies[0].members",
+        ),
+        (
+            ensemble(policies=[{"type": "survive", "members": ["db"], "keep": 1, "level": "row"}]),
+            "level",
+        ),
+        (
+            ensemble(policies=[{"type": "survive", "members": ["db"], "keep": 1, "tpyo": 1}]),
+            "policies[0].tpyo",
+        ),
+        (ensemble(decide={"hold": "soon"}), "hold"),
+        (ensemble(decide={"hold": "PT0S"}), "hold"),
+        (ensemble(decide={"max_additional": ["web"]}), "max_additional"),
+        (ensemble(id="no-uuid"), "ensemble.id"),
+        (ensemble(metadata={"a": 1}), "ensemble.metadata[...]"),
+    ],
+)
+def test_a_wrong_ensemble_is_refused_by_its_place(
+    service: Service, body: object, path: str | None
+) -> None:
+    before = service.store.snapshot().revision
+    answer = service.call("POST", "/ensembles", body)
+    error = answer.json["errors"][0]
+    assert answer.status_code == 400, answer.text
+    assert error.get("path") == path, error
+    assert error["request_id"] == "req-in-process"
+    assert service.store.snapshot().revision == before
+    assert service.call("GET", "/ensembles").json["ensembles"] == []
+
+
+def test_contradictory_policies_are_named(service: Service) -> None:
+    policies = [
+        {"name": "near", "type": "affinity", "members": ["db"], "level": "rack"},
+        {"name": "far", "type": "spread", "members": ["db"], "level": "rack", "min_domains": 2},
+    ]
+    answer = service.call(
+        "POST", "/ensembles", ensemble(members=[{**ROLE, "count": 2}], policies=policies)
+    )
+    error = answer.json["errors"][0]
+    assert (answer.status_code, error["code"]) == (400, "ensemble.contradiction")
+    assert sorted(error["policies"]) == ["far", "near"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe{}",
+        b'{"ensemble": "\xc3\x28"}',
+        b"[" * 100_000,
+        b'{"ensemble":' * 50_000,
+        b'{"ensemble": {"name": "e", "metadata": ' + b'{"a":' * 5_000,
+        b'{"ensemble": {"name": "e", "policies": ['
+        + b'{"a":' * 3_000
+        + b"1"
+        + b"}" * 3_000
+        + b"]}}",
+        b"NaN",
+        b'{"ensemble": {"name": "\\ud800"}}',
+        b'{"ensemble": {"name": "e", "members": [{"name": "a", "count": 1e400}]}}',
+    ],
+    ids=range(11),
+)
+def test_what_is_no_json_is_a_client_error(service: Service, raw: bytes) -> None:
+    answer = service.call("POST", "/ensembles", raw=raw)
+    assert answer.status_code == 400, answer.text
+    assert answer.json["errors"][0]["code"] == "ensemble.invalid_description"
+
+
+def test_other_media_types_are_refused(service: Service) -> None:
+    answer = service.call(
+        "POST", "/ensembles", raw=b"name: e", headers={"Content-Type": "application/yaml"}
+    )
+    assert answer.status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "not_found"),
+        ("PUT", "/ensembles", 405, "method_not_allowed"),
+        ("GET", "/ensembles?limit=0", 400, "invalid_description"),
+        ("GET", "/ensembles?limit=many", 400, "invalid_description"),
+        ("GET", "/ensembles?colour=red", 400, "invalid_description"),
+        ("GET", "/ensembles?marker=nothing", 404, "not_found"),
+        ("DELETE", "/ensembles/nothing", 428, "precondition_required"),
+        ("GET", "/decisions/nothing", 404, "not_found"),
+    ],
+)
+def test_wrong_addresses(service: Service, method: str, path: str, status: int, code: str) -> None:
+    bare, _, query = path.partition("?")
+    asked = dict([query.split("=")]) if query else {}
+    answer = service.call(method, bare, query=asked)
+    assert answer.status_code == status, answer.text
+    assert answer.json["errors"][0]["code"] == f"ensemble.{code}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ("ensemble 1.0", 200),
+        ("ensemble latest", 200),
+        ("compute 2.1, ensemble 1.0", 200),
+        ("compute 2.1", 200),
+        ("ensemble 9.9", 406),
+        ("ensemble one", 400),
+    ],
+)
+def test_versions_are_negotiated(service: Service, asked: str, status: int) -> None:
+    answer = service.call("GET", "/ensembles", headers={"OpenStack-API-Version": asked})
+    assert answer.status_code == status
+    assert answer.headers["openstack-api-version"] == "ensemble 1.0"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner),
+    max_leaves=12,
+)
+
+
+def test_no_body_whatever_makes_an_internal_error(service: Service) -> None:
+    writes = [one for one in ROUTES if one.request is not None]
+    wrap = {one: next(iter(one.request.__struct_fields__)) for one in writes}  # type: ignore[union-attr]  # filtered
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.sampled_from(writes), json_values, st.sampled_from(["bare", "wrapped"]))
+    def check(route: Any, value: object, form: str) -> None:
+        body = {wrap[route]: value} if form == "wrapped" else value
+        path = route.path.replace("{id}", "x").replace("{name}", "x")
+        answer = service.call(
+            route.method,
+            path,
+            raw=json.dumps(body).encode(),
+            caller=OPERATOR,
+            headers={"If-Match": "*"},
+        )
+        # An empty list of flavors is the one such body that means something.
+        assert answer.status_code in {400, 404} or value == [], (route.path, body, answer.text)
+        assert answer.status_code < 500
+
+    check()

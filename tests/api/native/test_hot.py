@@ -1,0 +1,164 @@
+"""`POST /v1/hot`: Heat templates against a real ledger."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.heat.compile import Source, compile_template
+from moorage.testing.service import OTHER, Service
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture(scope="module")
+def shop_hot() -> dict[str, Any]:
+    return {
+        "template": (EXAMPLES / "shop-hot.yaml").read_text(encoding="utf-8"),
+        "environment": (EXAMPLES / "env.yaml").read_text(encoding="utf-8"),
+        "name": "shop",
+    }
+
+
+def place(service: Service, hot: dict[str, Any], **others: Any) -> Any:
+    return service.call("POST", "/hot", {"hot": hot}, **others)
+
+
+def refused(answer: Any) -> dict[str, Any]:
+    error: dict[str, Any] = answer.json["errors"][0]
+    assert answer.status_code == error["status"]
+    return error
+
+
+def test_a_template_is_placed_like_its_description(
+    service: Service, shop_hot: dict[str, Any]
+) -> None:
+    answer = place(service, shop_hot)
+    assert answer.status_code == 201, answer.text
+    body = answer.json
+    assert body["decision"]["status"] == "held"
+    assert {one["name"]: one["satisfied"] for one in body["decision"]["policies"]} == {
+        "web-apart": True,
+        "web-racks": True,
+        "pair": True,
+        "db-ha": True,
+    }
+    assert body["keys"]["db[2]"] == "db/2"
+    assert [one["path"] for one in body["not_placed"]] == ["traffic"]
+    stored = service.call("GET", f"/ensembles/{body['ensemble']['id']}").json["ensemble"]
+    assert [(one["name"], one["count"]) for one in stored["members"]] == [
+        ("web", 3),
+        ("app", 3),
+        ("db", 3),
+    ]
+
+
+def test_what_comes_back_parses_to_the_same_members(
+    service: Service, shop_hot: dict[str, Any]
+) -> None:
+    body = place(service, shop_hot).json
+    again = Source(body["template"], shop_hot["environment"])
+    assert {str(k): v for k, v in compile_template(again).keys.items()} == body["keys"]
+    assert body["decision"]["id"] in body["template"]
+    places = {one["member"]: one["domains"] for one in body["decision"]["assignments"]}
+    for label in places["db[0]"].values():
+        assert label in body["template"]
+    for host in (f"h{n}" for n in range(1, 10)):
+        assert f" {host}\n" not in body["template"], "a template goes to tenants: labels only"
+
+
+def test_a_template_uses_the_decision_of_its_ensemble(
+    service: Service, held: dict[str, Any], shop_hot: dict[str, Any]
+) -> None:
+    ensemble_id = held["ensemble"]["id"]
+    answer = place(service, {**shop_hot, "ensemble_id": ensemble_id})
+    assert answer.status_code == 200, answer.text
+    assert answer.json["decision"]["id"] == held["decision"]["id"]
+    assert answer.json["decision"]["assignments"] == held["decision"]["assignments"]
+    decisions = service.call("GET", "/decisions").json["decisions"]
+    assert len(decisions) == 1, "nothing is decided anew"
+    placed = {**shop_hot, "template": answer.json["template"], "ensemble_id": ensemble_id}
+    assert place(service, placed).json["template"] == answer.json["template"]
+
+
+def test_a_template_that_differs_gets_the_fields(
+    service: Service, held: dict[str, Any], shop_hot: dict[str, Any]
+) -> None:
+    other = {
+        **shop_hot,
+        "ensemble_id": held["ensemble"]["id"],
+        "template": shop_hot["template"]
+        .replace("db: m1.xlarge", "db: m1.2xlarge")
+        .replace("keep: 2", "keep: 1")
+        .replace("  app:\n", "  api:\n")
+        .replace("zip: [app, db]", "zip: [api, db]"),
+        "parameters": {"web_count": 5},
+    }
+    error = refused(place(service, other))
+    assert (error["status"], error["code"]) == (409, "ensemble.description_mismatch")
+    found = {one["path"]: (one["described"], one["requested"]) for one in error["diff"]}
+    assert found["web.count"] == (3, 5)
+    assert found["db.VCPU"] == (8, 16)
+    assert {"app", "api", "policies.db-ha", "policies.pair"} <= set(found)
+
+
+def test_an_ensemble_without_places_is_of_no_use(
+    service: Service, held: dict[str, Any], shop_hot: dict[str, Any]
+) -> None:
+    service.call("DELETE", f"/decisions/{held['decision']['id']}")
+    error = refused(place(service, {**shop_hot, "ensemble_id": held["ensemble"]["id"]}))
+    assert error["code"] == "ensemble.hold_expired"
+
+
+def test_another_project_does_not_find_it(
+    service: Service, held: dict[str, Any], shop_hot: dict[str, Any]
+) -> None:
+    hot = {**shop_hot, "ensemble_id": held["ensemble"]["id"]}
+    assert place(service, hot, caller=OTHER).status_code == 404
+
+
+def test_a_dry_run_writes_nothing(service: Service, shop_hot: dict[str, Any]) -> None:
+    answer = place(service, shop_hot, query={"dry_run": "true"})
+    assert answer.status_code == 200
+    assert answer.json["template"] == shop_hot["template"]
+    assert len(answer.json["decision"]["assignments"]) == 9
+    assert service.call("GET", "/ensembles").json["ensembles"] == []
+
+
+def test_what_does_not_fit_is_explained(service: Service, shop_hot: dict[str, Any]) -> None:
+    error = refused(place(service, {**shop_hot, "parameters": {"db_count": 8}}))
+    assert error["code"] == "ensemble.infeasible"
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "line"),
+    [
+        ({"template": "["}, None, 1),
+        ({"template": "a: b"}, None, 1),
+        ({"parameters": {"web_count": 21}}, "parameters.web_count.constraints[0].range", 18),
+        ({"parameters": {"flavors": {"web": "m1.tiny"}}}, "", 52),
+        ({"parameters": {"nmae": "x"}}, "parameters.nmae", 1),
+        ({"parameters": {"flavors": [[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}}, "", 52),
+        ({"environment": "- a"}, "environment", 1),
+    ],
+)
+def test_a_bad_template_names_its_place(
+    service: Service,
+    shop_hot: dict[str, Any],
+    change: dict[str, Any],
+    path: str | None,
+    line: int,
+) -> None:
+    error = refused(place(service, {**shop_hot, **change}))
+    assert (error["status"], error["code"]) == (400, "ensemble.invalid_description")
+    if path != "":
+        assert error.get("path") == path
+    assert error["line"] == line
+
+
+def test_parameters_may_not_nest_without_end(service: Service, shop_hot: dict[str, Any]) -> None:
+    deep: Any = "x"
+    for _ in range(300):
+        deep = [deep]
+    error = refused(place(service, {**shop_hot, "parameters": {"flavors": deep}}))
+    assert error["code"] == "ensemble.invalid_description"
