@@ -1,0 +1,83 @@
+"""Every solver against the exhaustive one, on thousands of random small problems.
+
+All policies, strengths and objectives, fixed members, odd hosts. The number of problems follows
+the hypothesis profile: 2,000 in `dev`, 6,000 in `ci`, 80,000 in `nightly`
+(`MOORAGE_HYPOTHESIS=nightly pytest tests/contract/solver_agreement`). A failure names its seed.
+"""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from moorage.domain.period import SECOND
+from moorage.engine.build import Built
+from moorage.engine.counting import refuted
+from moorage.engine.index import index
+from moorage.engine.problem import Outcome, Verdict
+from moorage.engine.verify import verify
+from moorage.solver.bounds import lower_bound
+from moorage.solver.cpsat import CpSat
+from moorage.solver.exhaustive import Exhaustive
+from moorage.solver.greedy import Greedy
+from moorage.solver.portfolio import Portfolio
+from moorage.testing.problems import random_built
+
+CHUNKS = 20
+SEEDS = 40 * settings.default.max_examples // CHUNKS  # type: ignore[union-attr]  # a profile is loaded
+LIMIT = 30 * SECOND
+
+
+def problems(chunk: int) -> Iterator[tuple[int, Built, Outcome]]:
+    """The chunk's seeds with their problems and the oracle's answers."""
+    oracle = Exhaustive()
+    for seed in range(chunk * SEEDS, (chunk + 1) * SEEDS):
+        built = random_built(seed)
+        yield seed, built, oracle.solve(built.problem, time_limit=LIMIT, seed=0)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_exact_solvers_find_the_same_verdict_and_the_same_cost(chunk: int) -> None:
+    solvers = (CpSat(), Portfolio(CpSat()))
+    for seed, built, truth in problems(chunk):
+        for solver in solvers:
+            found = solver.solve(built.problem, time_limit=LIMIT, seed=seed)
+            told = f"seed {seed}: {found}, truly {truth}"
+            assert found.verdict is truth.verdict, told
+            if found.verdict is Verdict.FEASIBLE:
+                assert found.hosts is not None
+                verify(built.problem, built.ground, built.rules, found.hosts)
+                assert (found.value, found.bound) == (truth.value, truth.value), told
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_greedy_answers_are_valid_and_bounds_are_below_the_truth(chunk: int) -> None:
+    missed = []
+    for seed, built, truth in problems(chunk):
+        found = Greedy().solve(built.problem, time_limit=LIMIT, seed=seed)
+        if truth.verdict is Verdict.INFEASIBLE:
+            assert found.verdict is Verdict.UNKNOWN, seed
+            continue
+        assert not refuted(built.problem), f"seed {seed}: refuted, truly {truth}"
+        assert lower_bound(index(built.problem)) <= truth.value, seed
+        if found.verdict is Verdict.UNKNOWN:
+            missed.append(seed)
+            continue
+        assert found.hosts is not None
+        verify(built.problem, built.ground, built.rules, found.hosts)
+        assert found.bound <= truth.value <= found.value, seed
+    assert len(missed) <= SEEDS * 0.02, f"greedy finds nothing for seeds {missed}"
+
+
+def test_the_problems_are_worth_solving() -> None:
+    """Neither all feasible nor all refuted: a generator gone dull would prove nothing."""
+    seen = list(itertools.islice(problems(0), 100))
+    feasible = [built for _, built, truth in seen if truth.verdict is Verdict.FEASIBLE]
+    costly = [truth for _, _, truth in seen if truth.value > 0]
+    assert 25 <= len(feasible) <= 90
+    assert len(costly) >= 20
+    assert {rule.statement.type for built in feasible for rule in built.rules} >= {
+        "affinity", "anti-affinity", "ban", "exclusive", "fence", "proximity", "separation",
+        "spread", "survive",
+    }  # fmt: skip

@@ -1,0 +1,175 @@
+"""Explanations of known cases: story A's to the letter, and what happens when time runs out."""
+
+from dataclasses import replace
+
+import pytest
+
+from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.errors import Busy
+from moorage.domain.explain import Element, Stage
+from moorage.domain.period import Duration
+from moorage.domain.topology import EMPTY
+from moorage.engine.build import Built, state
+from moorage.engine.problem import Outcome, Problem
+from moorage.engine.whynot import WhyNot, explain
+from moorage.solver.cpsat import CpSat
+from moorage.solver.greedy import Greedy
+from moorage.solver.portfolio import Portfolio
+from moorage.testing.problems import (
+    Host,
+    request,
+    shop,
+    statement,
+    story_a,
+    terrain,
+    three_racks,
+)
+
+
+def why(built: Built, *, seconds: float = 30.0) -> WhyNot:
+    return explain(built, Portfolio(CpSat()), remaining=lambda: seconds)
+
+
+def grown(*, db: int, keep: int) -> Built:
+    """The shop after it was placed, asked to grow."""
+    first = story_a()
+    outcome = Greedy().solve(first.problem, time_limit=5_000_000, seed=0)
+    assert outcome.hosts is not None
+    pairs = zip(first.problem.members, outcome.hosts.tolist(), strict=True)
+    fixed = {member: first.problem.hosts[row] for member, row in pairs}
+    fleet = three_racks()
+    taken = [(fleet.row_of[h], first.request.role_of(m).resources) for m, h in fixed.items()]
+    return state(shop(fixed=fixed, db=db, keep=keep), fleet.taking(taken))
+
+
+def test_story_a_comes_out_as_printed() -> None:
+    found = why(grown(db=4, keep=3))
+    assert (found.verdict, found.stage) == ("infeasible", Stage.POLICY)
+    (conflict,) = found.conflicts
+    assert conflict.elements == (Element("policy", "db-ha"),)
+    assert conflict.needs == ("4 racks for 4 x db (max 1 per rack)",)
+    assert conflict.facts == (("racks usable for m1.xlarge", 3),)
+    assert conflict.minimal
+    assert [(one.cost, str(one.change)) for one in found.relaxations] == [
+        (1, "db-ha keep 3->2"),
+        (2, "db count 4->5"),
+    ]
+    assert found.considered == 9
+    assert found.rejected["policy:db-ha"] == 9
+
+
+def test_a_shortage_is_told_in_resources() -> None:
+    hosts = [Host(f"h{i}", {"VCPU": 4}) for i in range(3)]
+    found = why(state(request({"a": (4, {"VCPU": 3})}), terrain(hosts, EMPTY)))
+    assert found.stage is Stage.STATIC
+    assert found.conflicts[0].elements == (Element("resources", "a"),)
+    assert found.conflicts[0].needs == ("3 VCPU for each of 4 x a",)
+    assert dict(found.conflicts[0].facts) == {"hosts usable for a": 3, "VCPU free there for a": 12}
+    assert [str(one.change) for one in found.relaxations] == ["a count 4->3"]
+
+
+def test_a_shortage_by_load_is_a_matter_of_capacity() -> None:
+    hosts = [Host("h1", {"VCPU": 8}, {"VCPU": 6})]
+    found = why(state(request({"a": (2, {"VCPU": 2})}), terrain(hosts, EMPTY)))
+    assert found.stage is Stage.CAPACITY
+
+
+def test_a_trait_nobody_has_is_told_as_a_trait() -> None:
+    asked = request({"a": (1, {"VCPU": 1})})
+    role = Role("a", {"VCPU": 1}, required=(frozenset({"CUSTOM_GPU"}),))
+    fleet = terrain([Host("h1", {"VCPU": 8})], EMPTY)
+    found = why(state(replace(asked, roles=(role,)), fleet))
+    assert found.conflicts[0].elements == (Element("traits", "a"),)
+    assert found.conflicts[0].needs == ("hosts with CUSTOM_GPU for 1 x a",)
+    assert [str(one.change) for one in found.relaxations] == ["a required ['CUSTOM_GPU']->[]"]
+
+
+def test_a_policy_and_a_size_can_conflict_where_each_alone_holds() -> None:
+    hosts = [Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 1}), Host("h3", {"VCPU": 1})]
+    apart = statement("apart", "anti-affinity", "a")
+    found = why(state(request({"a": (2, {"VCPU": 2})}, [apart]), terrain(hosts, EMPTY)))
+    assert set(found.conflicts[0].elements) == {
+        Element("resources", "a"),
+        Element("policy", "apart"),
+    }
+    assert [str(one.change) for one in found.relaxations] == [
+        "a count 2->1",
+        "apart max_per_domain 1->2",
+    ]
+
+
+def test_two_independent_conflicts_are_both_named() -> None:
+    asked = request(
+        {"a": (3, {"VCPU": 1}), "b": (3, {"VCPU": 1})},
+        [statement("a-apart", "anti-affinity", "a"), statement("b-apart", "anti-affinity", "b")],
+    )
+    fleet = terrain([Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 8})], EMPTY)
+    found = why(state(asked, fleet))
+    assert {one.elements for one in found.conflicts} == {
+        (Element("policy", "a-apart"),),
+        (Element("policy", "b-apart"),),
+    }
+    assert "independent" in found.note
+
+
+def test_a_fleet_closed_to_the_request_has_no_conflict_to_name() -> None:
+    fleet = terrain([Host("h1", {"VCPU": 8})], EMPTY)
+    found = why(state(request({"a": (1, {"VCPU": 1})}), fleet, kept=frozenset({"h1"})))
+    assert found.conflicts == ()
+    assert found.note == "no host is open to this request, whatever is set aside"
+    assert found.rejected == {"exclusive": 1}
+
+
+def test_a_policy_that_fixed_members_break_is_named_alone() -> None:
+    stands = {MemberName("a", 0): "h1", MemberName("a", 1): "h1"}
+    apart = statement("apart", "anti-affinity", "a")
+    fleet = terrain([Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 8})], EMPTY)
+    found = why(state(request({"a": (3, {"VCPU": 1})}, [apart], fixed=stands), fleet))
+    assert found.conflicts[0].elements == (Element("policy", "apart"),)
+    assert [str(one.change) for one in found.relaxations] == ["apart max_per_domain 1->2"]
+
+
+HARD = [
+    Host("h1", {"VCPU": 7}),
+    Host("h2", {"VCPU": 7}),
+    Host("h3", {"VCPU": 7}),
+]
+"""Four members of 5, 4 and 3 VCPU fit by their sum and not by their shapes."""
+
+
+def hard() -> Built:
+    sizes = {"a": (1, {"VCPU": 5}), "b": (2, {"VCPU": 4}), "c": (2, {"VCPU": 4})}
+    return state(request(sizes), terrain(HARD, EMPTY))
+
+
+def test_without_time_nothing_is_claimed_that_counting_did_not_prove() -> None:
+    found = why(hard(), seconds=0.0)
+    assert (found.verdict, found.conflicts, found.relaxations) == ("undecided", (), ())
+
+
+class Full:
+    """A solver whose queue is full."""
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        raise Busy("queue full")
+
+
+def test_a_busy_solver_leaves_open_what_it_was_asked() -> None:
+    found = explain(hard(), Full(), remaining=lambda: 10.0)
+    assert found.verdict == "undecided"
+
+
+def test_shapes_that_do_not_fit_are_proved_by_the_solver() -> None:
+    found = why(hard())
+    assert found.verdict == "infeasible"
+    (conflict,) = found.conflicts
+    assert {one.kind for one in conflict.elements} == {"resources"}
+    assert conflict.minimal
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_question_gets_the_same_answer(seed: int) -> None:
+    built = grown(db=4, keep=3)
+    solver = Portfolio(CpSat())
+    first, second = (explain(built, solver, remaining=lambda: 30.0, seed=seed) for _ in range(2))
+    assert first == second
