@@ -107,7 +107,7 @@ class SqliteBackend:
                 driver.execute("PRAGMA journal_mode = WAL")
         except (DatabaseError, sqlite3.Error) as error:  # locked, unreadable, or no database
             self.close()
-            cause = error.orig if isinstance(error, DatabaseError) else error
+            cause = getattr(error, "orig", None) or error  # the driver's own sentence
             raise InvalidDescription(f"cannot open {path}: {cause}", path="database") from error
 
     @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.consumers import Consumer
@@ -85,30 +86,37 @@ def occupant(consumer_uuid: str, project_id: str, tags: str | None) -> Occupant:
     )
 
 
+BOOKING: Final = (
+    "consumer",
+    "provider",
+    "start_at",
+    "end_at",
+    "state",
+    "lapses_at",
+    "binding",
+    "decision",
+)
+"""The columns that rows of one booking have in common, in the order of `_booking`."""
+
+_KEY = attrgetter(*BOOKING)
+
+
 def bookings(rows: Iterable[Any]) -> tuple[Booking, ...]:
     """Put rows, one per resource class, together to bookings, in the order of their rows."""
     amounts: dict[tuple[Any, ...], dict[str, int]] = {}
     for row in rows:
-        key = (
-            row.consumer,
-            row.provider,
-            row.start_at,
-            row.end_at,
-            row.state,
-            row.lapses_at,
-            row.binding,
-            row.decision,
-        )
-        amounts.setdefault(key, {})[row.resource_class] = row.amount
+        amounts.setdefault(_KEY(row), {})[row.resource_class] = row.amount
     return tuple(_booking(key, found) for key, found in amounts.items())
 
 
 def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
     who, where, start, end, state, lapses_at, binding, decision = key
+    if len(amounts) > 1:
+        amounts = dict(sorted(amounts.items()))
     return Booking(
         who,
         where,
-        MappingProxyType(dict(sorted(amounts.items()))),
+        MappingProxyType(amounts),
         Period(start, end),
         _STATES[state],
         lapses_at,

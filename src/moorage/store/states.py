@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select
 
+    from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
 
@@ -47,7 +48,7 @@ def every_state(connection: Connection) -> Iterator[ProviderState]:
     """All providers there are."""
 
     def read(query: Select[Any]) -> Iterable[Any]:
-        return connection.execute(query)
+        return connection.execute(query).all()
 
     providers = _assembled(read(_PROVIDERS), read(_INVENTORIES), read(_TRAITS), read(_AGGREGATES))
     return _booked(providers, read(_BOOKINGS))
@@ -58,7 +59,7 @@ def states(connection: Connection, uuids: Iterable[str]) -> Iterator[ProviderSta
     for some in chunks(uuids):
 
         def read(query: Select[Any], some: list[str] = some) -> Iterable[Any]:
-            return connection.execute(query, {"providers": some})
+            return connection.execute(query, {"providers": some}).all()
 
         providers = _assembled(
             read(_SOME_PROVIDERS),
@@ -85,7 +86,7 @@ def rebooked(
             )
             for row in counters
         ]
-        yield from _booked(providers, connection.execute(_SOME_BOOKINGS, parameters))
+        yield from _booked(providers, connection.execute(_SOME_BOOKINGS, parameters).all())
 
 
 def _assembled(
@@ -111,11 +112,16 @@ def _booked(
     providers: Iterable[ResourceProvider], bookings: Iterable[Any]
 ) -> Iterator[ProviderState]:
     on = rows.by(bookings, "provider")
+    known: dict[str, Occupant] = {}
     for provider in providers:
         mine = on.get(provider.uuid, ())
-        occupants = {
-            row.consumer: rows.occupant(row.consumer, row.project_id, row.tags) for row in mine
-        }
+        occupants = {}
+        for row in mine:
+            consumer = row.consumer
+            if consumer not in occupants:
+                if consumer not in known:
+                    known[consumer] = rows.occupant(consumer, row.project_id, row.tags)
+                occupants[consumer] = known[consumer]
         yield ProviderState(provider, rows.bookings(mine), tuple(occupants.values()))
 
 
