@@ -61,7 +61,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Forget an ensemble and release what it holds.",
         ),
         "member list": (f"{_CLI}.member:List", "List an ensemble's members."),
-        "member add": (f"{_CLI}.member:Add", "Let an existing server join a role."),
+        "member add": (
+            f"{_CLI}.member:Add",
+            "Let an existing server join a role, or describe further members.",
+        ),
         "member remove": (f"{_CLI}.member:Remove", "Take a member out of its ensemble."),
         "decision show": (
             f"{_CLI}.decision:Show",
@@ -95,7 +98,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             f"{_CLI}.flavor:Load",
             "Load flavors from the JSON of `openstack flavor list --long`.",
         ),
-        "topology show": (f"{_CLI}.topology:Show", "Show the trees of domains."),
+        "topology show": (
+            f"{_CLI}.topology:Show",
+            "Show the trees of domains, with the number of hosts in each.",
+        ),
         "topology load": (f"{_CLI}.topology:Load", "Replace the topology by a file's."),
         "fleet load": (
             f"{_CLI}.fleet:Load",

@@ -147,8 +147,10 @@ def _parameters(policy: Mapping[str, Any]) -> str:
     for name, value in policy.items():
         if name in _OWN or value == "required":
             continue
-        inner = value.get("preferred") if isinstance(value, dict) else None
-        said.append(f"preferred={inner}" if inner is not None else f"{name}={value}")
+        if isinstance(value, dict):
+            name, value = next(iter(value.items()))  # noqa: PLW2901 - {preferred: 5}
+        shown = ",".join(map(str, value)) if isinstance(value, list) else value
+        said.append(f"{name}={shown}")
     return " ".join(said)
 
 

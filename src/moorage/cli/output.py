@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
@@ -136,7 +137,8 @@ def short(identifier: str) -> str:
 
 
 def clock_time(instant: str | None) -> str:
-    """`2026-11-21T09:10:00Z` as `09:10:00Z`; the date is kept where it is not obvious."""
+    """`2026-11-21T09:10:00Z` as `09:10:00Z`: what is left of a hold is read off a clock."""
     if not instant:
         return "-"
-    return instant.partition("T")[2] or instant
+    whole = re.sub(r"\.\d+", "", instant)
+    return whole.partition("T")[2] or whole

@@ -1,0 +1,92 @@
+"""What works without a server: check, policy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from moorage.policies.registry import discover
+
+
+def test_the_shop_is_sound(offline: Any) -> None:
+    told = offline("ensemble", "check", "shop.yaml")
+    assert (told.status, told.err) == (0, "")
+    assert told.out == (
+        "OK 3 roles, 9 members, 4 policies; statically satisfiable on any fleet with >= 3 racks\n"
+    )
+
+
+def test_the_sixty_are_sound(offline: Any) -> None:
+    body = offline.body("ensemble", "check", "sixty.yaml")["check"]
+    assert (body["roles"], body["members"], body["policies"]) == (8, 60, 14)
+    assert body["settled"]
+    assert body["least_domains"] == {"zone": 3, "rack": 9, "power:feed": 2, "host": 12}
+
+
+def test_a_contradiction_is_status_3(offline: Any, tmp_path: Path) -> None:
+    shop = Path(__file__).parents[2] / "examples" / "shop.yaml"
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(shop.read_text("utf-8").replace("keep: 2", "keep: 3"), encoding="utf-8")
+    told = offline("ensemble", "check", str(bad))
+    assert told.status == 3
+    assert told.err.startswith("infeasible [static]  conflict (minimal): db-ha needs more than")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"name: x\nmembers: [{name: a}]\n", "line 2, members[0].flavor: "),
+        (b"name: x\nmembers: []\npolicies: [{name: p, type: nope, members: [a]}]\n", "nope"),
+        (b"name: x\nmembers: [\n", "not YAML"),
+        (b"name: \xff\xfe\n", "line 1 is not UTF-8"),
+        (b"", "empty"),
+    ],
+)
+def test_mistakes_in_a_file_are_one_line(
+    content: bytes, said: str, offline: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_bytes(content)
+    told = offline("ensemble", "check", str(file))
+    assert told.status == 1
+    assert said in told.err
+    assert len(told.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "/tmp", "no/such/file"])
+def test_a_file_that_cannot_be_read_is_named(name: str, offline: Any) -> None:
+    told = offline("ensemble", "check", name)
+    assert told.status == 1
+    assert told.err.startswith(f"{name}: ")
+
+
+def test_every_policy_is_listed_and_shown(offline: Any) -> None:
+    listed = offline("policy", "list")
+    body = offline.body("policy", "list")
+    assert [one["type"] for one in body["policy_types"]] == list(discover())
+    for kind, policy in discover().items():
+        assert f"\n{kind} " in listed.out
+        shown = offline("policy", "show", kind)
+        assert shown.status == 0
+        assert policy.summary in shown.out
+        assert shown.out.count("\nholds ") + shown.out.count("\nbroken ") == len(policy.examples)
+
+
+def test_a_policy_nobody_knows(offline: Any) -> None:
+    told = offline("policy", "show", "gravity")
+    assert told.status == 1
+    assert "there are: affinity, " in told.err
+
+
+def test_yaml_says_the_same_as_json(offline: Any) -> None:
+    as_yaml = offline("policy", "show", "survive", "-f", "yaml").out
+    as_json = offline("policy", "show", "survive", "-f", "json").out
+    assert yaml.safe_load(as_yaml) == json.loads(as_json)
+
+
+def test_what_is_piped_has_no_colour_and_no_trailing_blanks(offline: Any) -> None:
+    for line in offline("policy", "list").out.splitlines():
+        assert "\x1b" not in line
+        assert line == line.rstrip()

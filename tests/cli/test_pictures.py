@@ -1,0 +1,227 @@
+"""Maps and words, without a server."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from moorage.cli import explanation, failures, fleet_map, placement_map, told
+from moorage.cli.output import draw
+from moorage.client import errors
+from moorage.client.errors import error_for
+from moorage.client.structs import Additional, Assignment, Decision, PolicyStatus
+from moorage.domain.errors import Contradiction, InvalidDescription
+
+
+def drawn(picture: Any) -> list[str]:
+    out = io.StringIO()
+    draw(picture, out)
+    return out.getvalue().splitlines()
+
+
+def at(member: str, **domains: str) -> Assignment:
+    return Assignment(member=member, domains=domains)
+
+
+def test_racks_are_columns_and_hosts_their_lines() -> None:
+    lines = drawn(
+        placement_map.picture(
+            [
+                at("web[0]", host="h2", rack="r1", zone="z"),
+                at("web[1]", host="h2", rack="r1", zone="z"),
+                at("db[0]", host="h10", rack="r2", zone="z"),
+                at("db[1]", host="h9", rack="r2", zone="z"),
+            ],
+            80,
+        )
+    )
+    assert lines[0].split() == ["rack", "r1", "rack", "r2"]
+    assert lines[2].split() == ["h2", "web[0-1]", "h9", "db[1]"]
+    assert lines[3].split() == ["h10", "db[0]"]
+
+
+def test_many_racks_are_lines_below_their_zone() -> None:
+    some = [at(f"a[{i}]", host=f"h{i}", rack=f"r{i}", zone=f"z{i % 2}") for i in range(8)]
+    lines = drawn(placement_map.picture(some, 80))
+    assert lines[0].split() == ["zone", "rack", "hosts", "members"]
+    assert [line.split()[0] for line in lines[2:]] == [
+        "z0",
+        "r2",
+        "r4",
+        "r6",
+        "z1",
+        "r3",
+        "r5",
+        "r7",
+    ]
+
+
+def test_members_without_a_domain_are_not_lost() -> None:
+    lines = drawn(placement_map.picture([at("a[0]", host="h1"), at("a[1]", host="h2")], 80))
+    assert "a[0]" in lines[-1]
+    assert "a[1]" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        (["db[0]"], "db[0]"),
+        (["w[0]", "w[1]", "w[2]", "w[5]", "db[7]"], "w[0-2,5] db[7]"),
+        ([], ""),
+    ],
+)
+def test_members_are_summed_up(members: list[str], said: str) -> None:
+    assert placement_map.summed(members) == said
+
+
+def fleet(hosts: int, capacity: int = 10, booked: int = 5) -> dict[str, Any]:
+    return {
+        "revision": 3,
+        "levels": {"location": ["zone", "rack"]},
+        "hosts": [
+            {
+                "name": f"h{i}",
+                "domains": {"zone": "z", "rack": f"r{i % 3}"},
+                "resources": {"VCPU": {"capacity": capacity, "booked": booked, "allocated": 0}},
+            }
+            for i in range(hosts)
+        ],
+    }
+
+
+def test_a_small_fleet_has_a_bar_for_each_host() -> None:
+    lines = drawn(fleet_map.picture(fleet(4), None, {}))
+    assert lines[0] == "4 hosts, VCPU 50% booked, revision 3"
+    assert sum("█████░░░░░" in line and "5/10" in line for line in lines) == 4
+
+
+def test_a_large_fleet_has_a_cell_for_each_host() -> None:
+    lines = drawn(fleet_map.picture(fleet(120), None, {}))
+    assert sum(line.count("▄") for line in lines[2:]) == 120
+    assert len(lines) == 4 + 1 + 3
+
+
+@pytest.mark.parametrize(
+    ("used", "capacity", "cell"),
+    [(0, 10, "·"), (1, 1000, "▁"), (10, 10, "█"), (30, 10, "█"), (1, 0, "█"), (0, 0, "·")],
+)
+def test_a_cell_shows_the_fill(used: int, capacity: int, cell: str) -> None:
+    assert fleet_map.cell(fleet_map.Bar("h", (), used, capacity)) == cell
+
+
+def test_another_class_can_be_drawn_even_where_hosts_lack_it() -> None:
+    assert any("-" in line for line in drawn(fleet_map.picture(fleet(2), "FPGA", {})))
+    assert "0 hosts" in drawn(fleet_map.picture(fleet(0), None, {}))[0]
+
+
+DECISION = Decision(
+    ensemble_id="e",
+    id="6f0c0000-0000",
+    status="held",
+    expires_at="2026-11-21T09:10:00.25Z",
+    policies=[PolicyStatus("p"), PolicyStatus("q", satisfied=False, penalty=3)],
+    max_additional={"web": Additional(5), "db": Additional(10, exact=False)},
+)
+
+
+def test_a_decision_is_one_line() -> None:
+    assert told.SEPARATOR.join(told.held(DECISION)) == (
+        "decision 6f0c0000 held until 09:10:00Z  policies 1/2  max additional: web 5, db 10+"
+    )
+
+
+CONFLICT = {
+    "verdict": "infeasible",
+    "stage": "policy",
+    "minimal": True,
+    "conflict": [
+        {"policy": "db-ha", "needs": "4 racks"},
+        {"topology": "racks usable for m1.xlarge", "have": 3},
+    ],
+    "relaxations": [
+        {"change": {"policy": "db-ha", "keep": [3, 2]}, "verified": True, "result": "fits now"},
+        {"change": {"member": "db", "count": [4, 5]}, "verified": True, "result": "fits now"},
+    ],
+}
+
+
+def test_an_explanation_is_two_lines() -> None:
+    assert explanation.told(CONFLICT).splitlines() == [
+        (
+            "infeasible [policy]  conflict (minimal): db-ha needs 4 racks"
+            "  <->  racks usable for m1.xlarge: 3"
+        ),
+        "relaxations (each solved): 1. db-ha keep 3->2: fits now   2. db count 4->5: fits now",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ({"resources": "db", "needs": "8 VCPU each"}, "resources db needs 8 VCPU each"),
+        ({"policy": "p"}, "p"),
+        ({"topology": "hosts", "have": "10+"}, "hosts: 10+"),
+    ],
+)
+def test_each_side_of_a_conflict_has_its_words(item: dict[str, Any], said: str) -> None:
+    assert explanation.side(item) == said
+
+
+def test_a_policy_turned_soft_is_a_relaxation() -> None:
+    change = {"policy": "p", "strength": ["required", {"preferred": 1}]}
+    said = explanation.relaxation({"change": change, "result": "fits now"})
+    assert said == "p strength required->preferred 1: fits now"
+
+
+def test_an_explanation_without_a_conflict_tells_its_note() -> None:
+    told_ = explanation.told({"verdict": "undecided", "stage": "policy", "note": "time ran out"})
+    assert told_ == "undecided [policy]  time ran out"
+
+
+def test_only_differences_that_matter_are_told() -> None:
+    diff = [
+        {"path": "flavor.DISK_GB", "described": 1, "requested": 2, "effect": "exceeds"},
+        {"path": "imageRef", "effect": "ignored"},
+        {"path": "flavor.VCPU", "described": 8, "requested": 16, "effect": "exceeds"},
+    ]
+    error = {
+        "code": "ensemble.description_mismatch",
+        "title": "T",
+        "diff": diff,
+        "remedies": ["resubmit_as_described", "redecide_member"],
+    }
+    found = error_for(409, {"errors": [error]})
+    assert failures.sentence(found) == (
+        "409 ensemble.description_mismatch: flavor.VCPU described 8 requested 16 (exceeds),"
+        " flavor.DISK_GB described 1 requested 2 (exceeds)   remedies: resubmit, redecide"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (error_for(409, {"errors": [{"code": "ensemble.infeasible"}]}), 3),
+        (error_for(400, {"errors": [{"code": "ensemble.contradiction"}]}), 3),
+        (Contradiction("x", policies=("p",)), 3),
+        (error_for(409, {}), 4),
+        (error_for(412, {}), 4),
+        (error_for(403, {}), 5),
+        (error_for(401, {}), 5),
+        (error_for(404, {}), 1),
+        (error_for(503, {}), 1),
+        (errors.Unreachable("http://x", "why"), 1),
+        (InvalidDescription("x"), 1),
+        (ZeroDivisionError(), 1),
+    ],
+)
+def test_statuses_are_those_promised(error: Exception, status: int) -> None:
+    assert failures.exit_status(error) == status
+
+
+def test_a_terminal_gets_colour() -> None:
+    out = io.StringIO()
+    Console(file=out, force_terminal=True, color_system="standard", width=80).print(
+        fleet_map.picture(fleet(2), None, {})
+    )
+    assert "\x1b[" in out.getvalue()

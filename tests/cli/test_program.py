@@ -1,0 +1,134 @@
+"""The program itself: help, words it does not know, statuses, what it imports."""
+
+import inspect
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from moorage.cli.commands import COMMANDS, NOUNS
+from moorage.cli.main import Late, Program
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_says_what_the_command_says(name: str) -> None:
+    value, summary = COMMANDS[name]
+    command = Late(name, value).load()
+    assert (inspect.getdoc(command) or "").splitlines()[0] == summary
+    assert name.split(maxsplit=1)[0] in NOUNS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str, offline: Any) -> None:
+    told = offline(*name.split(), "--help")
+    assert told.status == 0
+    command = Late(name, COMMANDS[name][0]).load()
+    assert " ".join(COMMANDS[name][1].split()) in " ".join(capture_help(command, name).split())
+
+
+def capture_help(command: type, name: str) -> str:
+    parser = command(Program(), None, name).get_parser(f"moorage {name}")
+    return str(parser.format_help())
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_shows_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status = Program(stdout=sys.stdout).run(words)
+    shown = capsys.readouterr().out
+    assert status == 0
+    for noun in NOUNS:
+        assert f"\n  {noun}" in shown
+    for name in COMMANDS:
+        assert name.split()[-1] in shown
+
+
+def test_help_imports_neither_network_nor_tables() -> None:
+    code = (
+        "import sys; from moorage.cli.main import main; main(['--help']);"
+        "print(sorted({'httpx', 'rich', 'numpy', 'yaml', 'msgspec'} & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ensmble", "list"], "no such command: ensmble list"),
+        (["ensemble", "dance"], "moorage ensemble create"),
+        (["ensemble"], "moorage ensemble create"),
+        (["ensemble", "create"], "required"),
+        (["ensemble", "list", "-f", "xml"], "invalid choice"),
+        (["ensemble", "list", "--frob"], "unrecognized"),
+        (["ensemble", "set", "x", "--member", "db4"], "NAME:FIELD=VALUE"),
+        (["--nonsense"], "no such command|unrecognized"),
+    ],
+)
+def test_misuse_is_status_2(words: list[str], said: str, offline: Any) -> None:
+    import re
+
+    result = offline(*words)
+    assert result.status == 2
+    assert re.search(said, result.out + result.err)
+
+
+def test_a_noun_lists_its_verbs(offline: Any) -> None:
+    told = offline("decision", "--help")
+    assert told.status == 0
+    assert len(told.out.splitlines()) == sum(name.startswith("decision ") for name in COMMANDS)
+
+
+def test_commands_may_be_shortened(offline: Any) -> None:
+    assert offline("pol", "li").out == offline("policy", "list").out
+
+
+def test_nobody_there_is_one_line(offline: Any) -> None:
+    offline.environment["MOORAGE_ENDPOINT"] = "http://127.0.0.1:9"
+    told = offline("ensemble", "list")
+    assert told.status == 1
+    assert told.err == (
+        "cannot reach Moorage at http://127.0.0.1:9: connection refused (is it running?)\n"
+    )
+    assert told.out == ""
+
+
+def test_errors_are_json_where_json_is_asked_for(offline: Any) -> None:
+    offline.environment["MOORAGE_ENDPOINT"] = "http://127.0.0.1:9"
+    told = offline("ensemble", "list", "-f", "json")
+    assert told.status == 1
+    assert "cannot reach" in json.loads(told.out)["errors"][0]["detail"]
+
+
+def test_debug_shows_where(offline: Any) -> None:
+    offline.environment["MOORAGE_ENDPOINT"] = "http://127.0.0.1:9"
+    assert "Traceback" not in offline("ensemble", "list").err
+    assert "Traceback" in offline("--debug", "ensemble", "list").err
+
+
+def test_a_cloud_nobody_knows_is_said(offline: Any) -> None:
+    offline.environment["OS_CLOUD"] = "nowhere"
+    told = offline("ensemble", "list")
+    assert told.status == 1
+    assert "OS_CLOUD=nowhere names no running simulation" in told.err
+
+
+def test_the_version(offline: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert offline("--version").status == 0
+    assert capsys.readouterr().out.startswith("moorage 0.")
+
+
+def test_completion_knows_nouns_verbs_and_options(offline: Any) -> None:
+    told = offline("complete")
+    assert told.status == 0
+    assert "complete -F _moorage moorage" in told.out
+    assert "cmds_ensemble='check confirm create delete list set show'" in told.out
+    line = next(one for one in told.out.splitlines() if "cmds_ensemble_show=" in one)
+    assert "--map" in line
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    piped = f"{sys.executable} -m moorage.cli.main policy list -f json | head -c 1"
+    ran = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("{", "")
