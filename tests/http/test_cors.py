@@ -1,0 +1,75 @@
+"""Cross-origin requests: who gets the permission, and that nobody else notices."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moorage.http.cors import CorsConfig, with_cors
+from moorage.http.wsgi import Environ, StartResponse
+
+HOME, STRANGER = "https://home.example", "https://stranger.example"
+CONFIG = CorsConfig(frozenset({HOME}), allow_headers=frozenset({"x-auth-token"}))
+
+
+def app(environ: Environ, start_response: StartResponse) -> list[bytes]:
+    start_response("404 Not Found", [("vary", "accept")])
+    return [b"told"]
+
+
+def ask(config: CorsConfig, method: str, **environ: str) -> tuple[str, dict[str, str], bytes]:
+    seen: dict[str, Any] = {}
+
+    def start_response(
+        status: str, headers: list[tuple[str, str]], exc_info: object = None
+    ) -> Callable[[bytes], object]:
+        seen.update(status=status, headers=headers)
+        return lambda _: None
+
+    body = b"".join(with_cors(app, config)({"REQUEST_METHOD": method, **environ}, start_response))
+    return seen["status"], dict(seen["headers"]), body
+
+
+def preflight(origin: str, method: str = "PUT", headers: str = "") -> dict[str, str]:
+    _, found, body = ask(
+        CONFIG,
+        "OPTIONS",
+        HTTP_ORIGIN=origin,
+        HTTP_ACCESS_CONTROL_REQUEST_METHOD=method,
+        HTTP_ACCESS_CONTROL_REQUEST_HEADERS=headers,
+    )
+    assert body == b""
+    return found
+
+
+def test_a_preflight_is_answered_in_front_of_the_application() -> None:
+    found = preflight(HOME, headers="Content-Type, X-Auth-Token")
+    assert found["access-control-allow-origin"] == HOME
+    assert found["access-control-allow-methods"] == "PUT"
+    assert found["access-control-allow-headers"] == "Content-Type,X-Auth-Token"
+    assert "access-control-allow-credentials" not in found
+
+
+@pytest.mark.parametrize(
+    "asked", [(STRANGER, "PUT", ""), (HOME, "TRACE", ""), (HOME, "PUT", "x-secret")]
+)
+def test_what_is_not_allowed_gets_no_permission(asked: tuple[str, str, str]) -> None:
+    assert not [name for name in preflight(*asked) if name.startswith("access-control")]
+
+
+def test_answers_are_shared_with_allowed_origins_only() -> None:
+    status, found, body = ask(CONFIG, "GET", HTTP_ORIGIN=HOME)
+    assert (status, found["access-control-allow-origin"], body) == ("404 Not Found", HOME, b"told")
+    _, found, _ = ask(CONFIG, "GET", HTTP_ORIGIN=STRANGER)
+    assert found == {"vary": "accept"}
+    _, found, _ = ask(CorsConfig(frozenset({"*"}), allow_credentials=True), "GET", HTTP_ORIGIN="x")
+    assert found["access-control-allow-origin"] == "*"
+    assert "access-control-allow-credentials" not in found, "never together with any origin"
+
+
+def test_options_without_a_preflight_is_an_ordinary_method() -> None:
+    assert ask(CONFIG, "OPTIONS", HTTP_ORIGIN=HOME)[0] == "404 Not Found"
+
+
+def test_without_allowed_origins_the_application_stands_alone() -> None:
+    assert with_cors(app, CorsConfig()) is app
