@@ -44,9 +44,12 @@ class Host:
     step_size: int = 1
 
 
-def terrain(hosts: Sequence[Host], topology: Topology) -> Terrain:
-    """A terrain with these hosts; a host's UUID is its name."""
-    classes = tuple(sorted({name for host in hosts for name in host.capacity}))
+def terrain(hosts: Sequence[Host], topology: Topology, *, classes: tuple[str, ...] = ()) -> Terrain:
+    """A terrain with these hosts; a host's UUID is its name.
+
+    `classes` are resource classes to know of even if no host has them.
+    """
+    classes = tuple(sorted({name for host in hosts for name in host.capacity} | {*classes}))
     shape = (len(hosts), len(classes))
     capacity = np.array(
         [[host.capacity.get(name, 0) for name in classes] for host in hosts], dtype=np.int64

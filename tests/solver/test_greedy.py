@@ -1,0 +1,87 @@
+"""The greedy search on shapes where one-at-a-time fails, and on a fleet of a thousand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from moorage.domain.period import SECOND
+from moorage.domain.requests import EnsembleRequest
+from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.engine.build import Built, state
+from moorage.engine.problem import Verdict
+from moorage.engine.terrain import Terrain
+from moorage.engine.verify import verify
+from moorage.solver.greedy import Greedy
+from moorage.testing.problems import Host, request, statement, story_a, terrain
+
+LIMIT = 20 * SECOND
+
+
+def racks(free: dict[str, tuple[int, ...]]) -> Terrain:
+    """Rack -> free VCPU of its hosts."""
+    names = {f"{rack}-{i}": (rack, n) for rack, row in free.items() for i, n in enumerate(row)}
+    topology = Topology.build(
+        {"location": ("rack",)},
+        [Domain(rack, "rack") for rack in free],
+        [Attachment(name, rack) for name, (rack, _) in names.items()],
+    )
+    return terrain([Host(name, {"VCPU": n}) for name, (_, n) in names.items()], topology)
+
+
+def placed(asked: EnsembleRequest, fleet: Terrain) -> Built:
+    built = state(asked, fleet)
+    found = Greedy().solve(built.problem, time_limit=LIMIT, seed=0)
+    assert found.verdict is Verdict.FEASIBLE
+    assert found.hosts is not None
+    verify(built.problem, built.ground, built.rules, found.hosts)
+    return built
+
+
+def test_plain_members_leave_scarce_hosts_to_those_who_need_them() -> None:
+    asked = request({"small": (6, {"VCPU": 1}), "big": (2, {"VCPU": 8})})
+    placed(asked, racks({"r1": (8, 8), "r2": (2, 2, 2)}))
+
+
+def test_a_domain_to_share_is_chosen_by_joint_room() -> None:
+    """r1 has the emptiest host, but only r2 has room for all three together."""
+    near = statement("near", "proximity", "a", level="rack")
+    placed(request({"a": (3, {"VCPU": 4})}, [near]), racks({"r1": (10, 3), "r2": (4, 4, 4)}))
+
+
+def test_a_block_that_does_not_fit_is_undone_and_tried_elsewhere() -> None:
+    """Slots and sums say r1 fits; its shapes do not."""
+    near = statement("near", "proximity", "*", level="rack")
+    apart = statement("apart", "anti-affinity", "b")
+    asked = request({"a": (1, {"VCPU": 6}), "b": (3, {"VCPU": 3})}, [near, apart])
+    placed(asked, racks({"r1": (12, 8, 2), "r2": (6, 3, 3, 3)}))
+
+
+def test_story_a_on_every_seed() -> None:
+    built = story_a()
+    for seed in range(30):
+        found = Greedy().solve(built.problem, time_limit=LIMIT, seed=seed)
+        assert found.proven
+
+
+@pytest.mark.parametrize("members", [12, 60])
+def test_a_mixed_ensemble_on_a_thousand_hosts(members: int) -> None:
+    third = members // 3
+    asked = request(
+        {
+            "web": (third, {"VCPU": 2}),
+            "app": (third, {"VCPU": 4}),
+            "db": (members - 2 * third, {"VCPU": 8}),
+        },
+        [
+            statement("web", "spread", "web", level="rack", min_domains=3, max_skew=1),
+            statement("apart", "anti-affinity", "*"),
+            statement("pair", "proximity", "app", "db", zip_=True, level="rack"),
+            statement("ha", "survive", "db", level="rack", keep=third // 2),
+        ],
+    )
+    noise = np.random.default_rng(0)
+    fleet = racks({f"r{i:02}": tuple(noise.integers(0, 33, 25).tolist()) for i in range(40)})
+    built = placed(asked, fleet)
+    again = Greedy().solve(replace(built.problem), time_limit=LIMIT, seed=1)
+    assert again.verdict is Verdict.FEASIBLE
