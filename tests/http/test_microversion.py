@@ -52,7 +52,9 @@ def test_versions_are_ordered_by_number_and_read_back(one: Version, other: Versi
     assert (one < other) == ((one.major, one.minor) < (other.major, other.minor))
 
 
-@pytest.mark.parametrize("text", ["1", "1.", ".1", "1.2.3", "a.b", "1.02", "-1.0", "1.0 ", "\u0663.\u0661"])
+@pytest.mark.parametrize(
+    "text", ["1", "1.", ".1", "1.2.3", "a.b", "1.02", "-1.0", "1.0 ", "\u0663.\u0661"]
+)
 def test_what_is_no_version(text: str) -> None:
     with pytest.raises(InvalidVersion):
         Version.parse(text)
