@@ -53,6 +53,18 @@ class Compiled:
     """Member -> its path in the stack: `web[0]` is at `web/0`."""
     placeless: tuple[Placeless, ...]
     notes: tuple[str, ...]
+    places: Mapping[str, Marked] = field(default_factory=dict, compare=False, repr=False)
+    """Path in the description (`members[0]`, `policies[2]`) -> where the template says it."""
+
+    def located(self, error: InvalidDescription) -> InvalidDescription:
+        """The same error about the description, with its place in the template."""
+        first, _, rest = (error.path or "").partition(".")
+        if error.line is None and first in self.places:
+            place = self.places[first]
+            if isinstance(place.value, dict):
+                place = place.value.get(rest.partition(".")[0].partition("[")[0], place)
+            error.path, error.line = place.path, place.line
+        return error
 
 
 def compile_template(source: Source) -> Compiled:
@@ -72,15 +84,19 @@ def compile_template(source: Source) -> Compiled:
     cast = Cast(servers, {role.name: role.tags for role in roles})
     groups = [one for one in found if isinstance(one, ServerGroup)]
     declared = [one for one in found if isinstance(one, Declared)]
+    policies = statements(cast, servers, groups, declared)
+    first = {one.path.member_name().role: one.node for one in reversed(servers)}
     return Compiled(
         description=EnsembleDescription(
-            name=source.name,
-            roles=roles,
-            policies=statements(cast, servers, groups, declared),
+            name=source.name, roles=roles, policies=tuple(one for one, _ in policies)
         ),
         keys=MappingProxyType({one.path.member_name(): str(one.path) for one in servers}),
         placeless=tuple(one for one in found if isinstance(one, Placeless)),
         notes=tuple(one.text for one in found if isinstance(one, Note)),
+        places={
+            **{f"members[{i}]": first[role.name] for i, role in enumerate(roles)},
+            **{f"policies[{i}]": node for i, (_, node) in enumerate(policies)},
+        },
     )
 
 

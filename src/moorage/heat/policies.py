@@ -28,14 +28,17 @@ _EVERYONE: Final = ("*",)
 _LEAST: Final = 2
 """A server group of one restricts nobody."""
 
+Placed = tuple[PolicyStatement, "Marked"]
+"""A policy, and the place of the template that states it."""
+
 
 def statements(
     cast: Cast,
     servers: Sequence[Server],
     groups: Sequence[ServerGroup],
     declared: Sequence[Declared],
-) -> tuple[PolicyStatement, ...]:
-    """Every policy of the ensemble; names are unique.
+) -> tuple[Placed, ...]:
+    """Every policy of the ensemble with where it is written; names are unique.
 
     Raises:
         InvalidDescription: a hint to something that is no server group, a selector that means
@@ -46,7 +49,7 @@ def statements(
         for group in server.groups:
             if group not in known:
                 raise server.node.invalid(f"the group of {server.path} is no server group: {group}")
-    result: dict[str, PolicyStatement] = {}
+    result: dict[str, Placed] = {}
     for statement, node in (
         *_of_groups(cast, groups),
         *_of_zones(cast, servers),
@@ -54,14 +57,11 @@ def statements(
     ):
         if statement.name in result:
             raise node.invalid(f"two policies are called {statement.name}")
-        result[statement.name] = statement
+        result[statement.name] = (statement, node)
     return tuple(result.values())
 
 
-_Placed = tuple[PolicyStatement, "Marked"]
-
-
-def _of_groups(cast: Cast, groups: Sequence[ServerGroup]) -> Iterator[_Placed]:
+def _of_groups(cast: Cast, groups: Sequence[ServerGroup]) -> Iterator[Placed]:
     for group in groups:
         members = cast.of_group(group.path)
         if len(members) < _LEAST:
@@ -78,7 +78,7 @@ def _of_groups(cast: Cast, groups: Sequence[ServerGroup]) -> Iterator[_Placed]:
         yield statement, group.node
 
 
-def _of_zones(cast: Cast, servers: Sequence[Server]) -> Iterator[_Placed]:
+def _of_zones(cast: Cast, servers: Sequence[Server]) -> Iterator[Placed]:
     zones: dict[str, list[Server]] = {}
     for server in servers:
         if server.zone is not None:
@@ -93,7 +93,7 @@ def _of_zones(cast: Cast, servers: Sequence[Server]) -> Iterator[_Placed]:
         yield statement, inside[0].node
 
 
-def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) -> _Placed:
+def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) -> Placed:
     source = one.node.plain()
     try:
         statement = read_statement(_filled(source, one), "policy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import InvalidDescription, UnknownName
 from moorage.policies.registry import parse
 from moorage.policies.static import check
 
@@ -22,7 +22,12 @@ def check_policies(topology: Topology, ensemble: Ensemble) -> None:
     """
     for index, statement in enumerate(ensemble.policies):
         path = f"policies[{index}]"
-        parse(statement, path=path).check(topology)
+        try:
+            parse(statement, path=path).check(topology)
+        except UnknownName as error:
+            # A policy knows the parameter, and not which of the statements it is.
+            error.path = f"{path}.{error.path}"
+            raise
         check_selectors(ensemble, statement, path)
     check(
         ensemble.roles,

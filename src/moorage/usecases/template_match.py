@@ -30,6 +30,7 @@ def differences(
 
     Raises:
         UnknownName: the description names a flavor, class or trait that is not known here.
+        UnknownPolicy, InvalidDescription: a policy of the description cannot be understood.
     """
     roles = {role.name: role for role in resolve(store, description.roles)}
     counts = {role.name: role.count for role in description.roles}
@@ -74,18 +75,19 @@ def _policies_differ(
     statements: tuple[PolicyStatement, ...], ensemble: Ensemble
 ) -> Iterator[Mapping[str, object]]:
     known = {one.name: one for one in ensemble.policies}
-    for statement in statements:
+    for index, statement in enumerate(statements):
         path = f"policies.{statement.name}"
+        meaning = _meaning(statement, f"policies[{index}]")
         there = known.get(statement.name)
         if there is None:
             yield _difference(path, None, statement.type, "unknown")
-        elif _meaning(there) != _meaning(statement):
+        elif _meaning(there, path) != meaning:
             yield _difference(path, there.type, statement.type)
 
 
-def _meaning(statement: PolicyStatement) -> tuple[Any, ...]:
+def _meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
     return (
-        parse(statement),
+        parse(statement, path=path),
         statement.zip,
         statement.members if statement.zip else frozenset(statement.members),
         statement.weight,
