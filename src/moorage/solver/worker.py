@@ -33,7 +33,8 @@ _log = logging.getLogger(__name__)
 
 OVERRUN: Final = 75
 """Exit status after a solve that ignored its limit."""
-_OVERRUN_SECONDS: Final = 5.0
+_OVERRUN_SECONDS: Final = 3.0
+"""Past the limit; the client has stopped waiting by then."""
 _ASKING_SECONDS: Final = 10.0
 """How long a client may take to send its problem."""
 
