@@ -1,0 +1,53 @@
+"""Saved instances, replayed: the cases that once went wrong, and the ones everybody talks about.
+
+Add a file written by `engine.instance.dumps_built` (an explanation's instance is one) and a line
+here saying what must come out.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from moorage.domain.period import SECOND
+from moorage.engine.instance import dumps_built, loads_built
+from moorage.engine.verify import verify
+from moorage.engine.whynot import explain
+from moorage.solver.cpsat import CpSat
+from moorage.solver.portfolio import Portfolio
+
+HERE = Path(__file__).parent
+
+EXPECTED: dict[str, int | str] = {
+    "story-a": 0,
+    "story-a-grown": "policy",
+    "shapes-without-room": "static",
+    # CP-SAT once forgot what preferred policies cost members that stand already.
+    "host-in-no-rack": 88,
+    # ... and what required ones forbid them.
+    "fixed-on-a-banned-host": "policy",
+}
+"""Name -> the best cost, or the stage at which it fails."""
+
+
+def test_every_file_is_expected() -> None:
+    assert {path.stem for path in HERE.glob("*.json")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_an_instance_comes_out_as_it_should(name: str) -> None:
+    data = (HERE / f"{name}.json").read_bytes()
+    built = loads_built(data)
+    assert dumps_built(built) == data.strip()
+    solver = Portfolio(CpSat())
+    found = solver.solve(built.problem, time_limit=20 * SECOND, seed=0)
+    assert found.proven
+    expected = EXPECTED[name]
+    if isinstance(expected, str):
+        assert found.hosts is None
+        why = explain(built, solver, remaining=lambda: 20.0)
+        assert why.stage == expected
+        assert why.conflicts
+    else:
+        assert found.hosts is not None
+        verify(built.problem, built.ground, built.rules, found.hosts)
+        assert found.value == expected
