@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 ABOUT: Final = """\
 Placement's dialect speaks versions {oldest} to {newest}, asked for with the header
 `OpenStack-API-Version: placement <version>`; without the header, {oldest}. Each version is one
-declared change, and a *feature* is the name by which the program asks for it. A feature can be
-known here before all of its queries are served; the OpenStack Placement API reference describes
-what each brings in full."""
+declared change, and a *feature* is the name by which the program asks for it. All of them are
+served ([what differs](placement.md)); the OpenStack Placement API reference describes what each
+brings in full."""
 
 
 def page() -> str:
