@@ -9,12 +9,13 @@ from moorage.cli.command import Command
 from moorage.cli.member import place
 from moorage.cli.output import Shown, fields, short, stack, table
 from moorage.cli.placement_map import natural
+from moorage.client.errors import Missing, NotFound
 
 if TYPE_CHECKING:
     import argparse
 
     from moorage.client.moorage import Moorage
-    from moorage.client.structs import Decision
+    from moorage.client.structs import Answer, Decision
 
 
 def _which(parser: argparse.ArgumentParser) -> None:
@@ -23,17 +24,15 @@ def _which(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def find(client: Moorage, text: str) -> str:
-    """A decision's id by its beginning, or the newest decision of an ensemble."""
-    from moorage.client.errors import Missing
-
+def find(client: Moorage, text: str) -> Answer[Decision]:
+    """The decision of that id, or beginning of one; or the newest decision of an ensemble."""
     try:
-        return client.decisions.find(text)
-    except Missing:
+        return client.decisions.show(client.decisions.find(text))
+    except (Missing, NotFound):
         decisions = client.decisions.all(ensemble_id=client.ensembles.find(text)).value
         if not decisions:
             raise
-        return str(decisions[0].id)
+        return client.decisions.show(str(decisions[0].id))
 
 
 class Show(Command):
@@ -48,7 +47,7 @@ class Show(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """Show."""
         with self.client() as client:
-            answer = client.decisions.show(find(client, args.decision))
+            answer = find(client, args.decision)
         one = answer.value
         head = fields(
             [
@@ -126,7 +125,8 @@ class Renew(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """Renew."""
         with self.client() as client:
-            answer = client.decisions.renew(find(client, args.decision), args.hold)
+            found = find(client, args.decision).value
+            answer = client.decisions.renew(str(found.id), args.hold, found.generation)
         return Shown(answer.body, told.SEPARATOR.join(told.held(answer.value)))
 
 
@@ -140,7 +140,7 @@ class Confirm(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """Confirm."""
         with self.client() as client:
-            answer = client.decisions.confirm(find(client, args.decision))
+            answer = client.decisions.confirm(str(find(client, args.decision).value.id))
         return Shown(answer.body, told.confirmed(answer.body))
 
 
@@ -154,6 +154,6 @@ class Release(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """Release."""
         with self.client() as client:
-            decision_id = find(client, args.decision)
-            body = client.decisions.release(decision_id).body
-        return Shown(body or {"released": decision_id}, f"released {short(decision_id)}")
+            found = find(client, args.decision).value
+            body = client.decisions.release(str(found.id), found.generation).body
+        return Shown(body or {"released": found.id}, f"released {short(str(found.id))}")

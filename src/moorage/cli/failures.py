@@ -38,7 +38,7 @@ def sentence(error: Exception) -> str:
     if isinstance(error, errors.DescriptionMismatch):
         return _mismatch(error)
     if isinstance(error, errors.ApiError):
-        return f"{error.message} ({error.request_id})" if error.request_id else error.message
+        return _refusal(error)
     if isinstance(error, domain.InvalidDescription):
         return _placed(error)
     return error.message if isinstance(error, domain.MoorageError) else _unexpected(error)
@@ -49,6 +49,14 @@ def body(error: Exception) -> object:
     if isinstance(error, errors.ApiError) and error.body is not None:
         return error.body
     return {"errors": [{"title": type(error).__name__, "detail": sentence(error)}]}
+
+
+def _refusal(error: errors.ApiError) -> str:
+    line = error.error.get("line")
+    place = f"line {line}: " if line else ""
+    name = f"{error.status} {error.code}: " if error.code else f"{error.status} "
+    request = f" ({error.request_id})" if error.request_id else ""
+    return f"{name}{place}{error.detail}{request}"
 
 
 _TELLING: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")

@@ -130,9 +130,13 @@ def pictured(placed: Placed, args: argparse.Namespace) -> RenderableType:
 
 
 def _line(placed: Placed) -> str:
-    return told.SEPARATOR.join([f"id {short(placed.ensemble.id)}", *told.held(placed.decision)])
+    return told.SEPARATOR.join([f"id {short(placed.ensemble.id)}", told.held(placed.decision)[0]])
 
 
 def _levels(assignments: Iterable[Assignment]) -> list[str]:
-    """Every level some member has a label at, from the top down as the API lists them."""
-    return list(dict.fromkeys(level for one in assignments for level in one.domains))
+    """Every level some member has a label at, the coarsest first."""
+    labels: dict[str, set[str]] = {}
+    for one in assignments:
+        for level, label in one.domains.items():
+            labels.setdefault(level, set()).add(label)
+    return sorted(labels, key=lambda level: (len(labels[level]), level == "host", level))

@@ -88,7 +88,7 @@ class Start(Command):
             registration = started.registration(name, fleet.name)
             registry.write(state, registration)
         except BaseException:
-            sim_process.end(started.process.pid)
+            sim_process.end(started.pid)
             shutil.rmtree(started.directory, ignore_errors=True)
             raise
         body = {

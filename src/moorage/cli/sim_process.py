@@ -6,6 +6,7 @@ Everything it has is in one directory beside its registration.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -42,7 +43,7 @@ class DidNotStart(MoorageError):
 class Started:
     """A server that answers."""
 
-    process: subprocess.Popen[bytes]
+    pid: int
     endpoint: str
     directory: Path
 
@@ -56,8 +57,8 @@ class Started:
         return registry.Registration(
             name=name,
             endpoint=self.endpoint,
-            pid=self.process.pid,
-            born=registry.born(self.process.pid) or "",
+            pid=self.pid,
+            born=registry.born(self.pid) or "",
             token=OPERATOR_TOKEN,
             directory=str(self.directory),
             fleet=fleet,
@@ -86,7 +87,11 @@ def start(directory: Path, now: Instant, *, port: int | None) -> Started:
             start_new_session=True,
         )
     try:
-        return Started(process, _endpoint_once_ready(process, directory), directory)
+        endpoint = _endpoint_once_ready(process, directory)
+        # It is meant to outlive this process: without a status of its own, `subprocess` would
+        # complain of a child that nobody waits for.
+        process.returncode = 0
+        return Started(process.pid, endpoint, directory)
     except BaseException:
         end(process.pid)
         process.wait()
@@ -160,6 +165,8 @@ def end(pid: int) -> None:
             return
         deadline = time.monotonic() + STOP_SECONDS
         while time.monotonic() < deadline:
+            with contextlib.suppress(ChildProcessError):  # another process started it
+                os.waitpid(pid, os.WNOHANG)
             if registry.born(pid) != birth:
                 return
             time.sleep(_POLL)

@@ -155,11 +155,10 @@ class Decisions:
         found = msgspec.convert(body["decisions"], list[structs.Decision], strict=False)
         return Answer(found, body)
 
-    def renew(self, decision_id: str, hold: str) -> Answer[structs.Decision]:
-        """Hold for so long from now on."""
-        reply = self._call(
-            "PATCH", f"/v1/decisions/{decision_id}", body={"decision": {"hold": hold}}
-        )
+    def renew(self, decision_id: str, hold: str, generation: int) -> Answer[structs.Decision]:
+        """Hold for so long from now on, if it is still at that generation."""
+        change = {"hold": hold, "generation": generation}
+        reply = self._call("PATCH", f"/v1/decisions/{decision_id}", body={"decision": change})
         return answer(reply, "decision", structs.Decision)
 
     def confirm(self, decision_id: str) -> Answer[Any]:
@@ -167,9 +166,11 @@ class Decisions:
         reply = self._call("POST", f"/v1/decisions/{decision_id}/confirm", body={})
         return Answer(reply.body, reply.body, reply.request_id)
 
-    def release(self, decision_id: str) -> Reply:
-        """Give the places back."""
-        return self._call("DELETE", f"/v1/decisions/{decision_id}")
+    def release(self, decision_id: str, generation: int) -> Reply:
+        """Give the places back, if it is still at that generation."""
+        return self._call(
+            "DELETE", f"/v1/decisions/{decision_id}", headers={"If-Match": f'"{generation}"'}
+        )
 
 
 class Claims:

@@ -1,0 +1,236 @@
+"""The tenant's commands over a running simulation of three racks."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+WEB = """\
+name: {name}
+members: [{{name: web, count: 2, flavor: m1.small}}]
+policies: [{{name: apart, type: anti-affinity, members: [web], level: rack}}]
+"""
+
+
+@pytest.fixture
+def web(sim: Any, tmp_path: Path) -> Iterator[str]:
+    """A small ensemble that is placed and held; its id."""
+    file = tmp_path / "web.yaml"
+    file.write_text(WEB.format(name=f"web-{uuid.uuid4().hex[:8]}"), encoding="utf-8")
+    made = sim.body("ensemble", "create", "-f", str(file), "--hold", "30m")
+    yield made["ensemble"]["id"]
+    sim("ensemble", "delete", made["ensemble"]["id"])
+
+
+def test_create_says_it_in_one_line(sim: Any, tmp_path: Path) -> None:
+    told = sim("ensemble", "create", "--server", "m1.small", "--count", "2", "--hold", "10m")
+    assert re.fullmatch(
+        r"id [0-9a-f]{8}  decision [0-9a-f]{8} held until \d\d:\d\d:\d\dZ"
+        r"  max additional: server \d+\+?\n",
+        told.out,
+    ), told
+    assert sim("ensemble", "delete", told.out.split()[1]).status == 0
+
+
+def test_a_dry_run_writes_nothing(sim: Any) -> None:
+    before = sim.body("ensemble", "list")
+    told = sim("ensemble", "create", "--server", "m1.small", "--name", "ghost", "--dry-run")
+    assert told.status == 0
+    assert told.out.startswith("verdict feasible (computed at revision ")
+    assert sim.body("ensemble", "list") == before
+
+
+def test_description_only(sim: Any) -> None:
+    made = sim.body("ensemble", "create", "--server", "m1.small", "--describe-only")["ensemble"]
+    members = sim.body("member", "list", made["id"])["members"]
+    assert [one["status"] for one in members] == ["unplaced"]
+    assert sim("ensemble", "show", made["id"], "--map").status == 1
+    assert sim("ensemble", "delete", made["id"]).status == 0
+
+
+@pytest.mark.parametrize("how", [str, lambda text: text[:6]], ids=["id", "beginning"])
+def test_an_ensemble_is_found_by(how: Any, sim: Any, web: str) -> None:
+    assert sim.body("ensemble", "show", how(web))["ensemble"]["id"] == web
+
+
+def test_an_ensemble_is_found_by_name_and_shown(sim: Any, web: str) -> None:
+    name = sim.body("ensemble", "show", web)["ensemble"]["name"]
+    told = sim("ensemble", "show", name)
+    assert told.status == 0
+    for said in (web, name, "m1.small", "anti-affinity", "yes (slack 0)"):
+        assert said in told.out
+    assert name in sim("ensemble", "list").out
+
+
+def test_the_map_shows_both_on_different_racks(sim: Any, web: str) -> None:
+    heads, _, *rows = sim("ensemble", "show", web, "--map").out.splitlines()
+    assert len(re.findall(r"rack r\d", heads)) == 2
+    assert "web[0]" in rows[0]
+    assert "web[1]" in rows[0]
+
+
+def test_members_are_listed(sim: Any, web: str) -> None:
+    told = sim("member", "list", web)
+    assert [line.split()[:2] for line in told.out.splitlines()[2:]] == [
+        ["web[0]", "held"],
+        ["web[1]", "held"],
+    ]
+
+
+def test_what_does_not_exist_is_status_1(sim: Any) -> None:
+    for words in (
+        ("ensemble", "show", "nobody"),
+        ("ensemble", "show", str(uuid.uuid4())),
+        ("decision", "show", str(uuid.uuid4())),
+        ("claim", "show", "ffff"),
+    ):
+        told = sim(*words)
+        assert told.status == 1, words
+        assert len(told.err.splitlines()) == 1
+
+
+def test_a_decision_is_shown_renewed_and_released(sim: Any, web: str) -> None:
+    shown = sim("decision", "show", web)
+    assert "found by" in shown.out
+    assert "host" in shown.out
+    decision = sim.body("decision", "list", "--ensemble", web)["decisions"][0]["id"]
+    renewed = sim("decision", "renew", decision[:8], "--hold", "1h")
+    assert re.match(rf"decision {decision[:8]} held until \d\d:00:00Z", renewed.out)
+    assert sim("decision", "release", decision[:8]).out == f"released {decision[:8]}\n"
+    assert sim("decision", "renew", decision, "--hold", "1h").status == 4
+    members = sim.body("member", "list", web)["members"]
+    assert {one["status"] for one in members} == {"unplaced"}
+
+
+def test_too_long_a_hold_is_status_5(sim: Any, web: str) -> None:
+    told = sim("decision", "renew", web, "--hold", "100d")
+    assert told.status == 5
+    assert "limit" in told.err
+
+
+def test_claims_from_building_to_active_and_failed(sim: Any, web: str) -> None:
+    first = sim("claim", "create", web, "web[0]", "--flavor", "m1.small", "--image", "debian")
+    assert re.fullmatch(
+        r"claim [0-9a-f]{8}  building   present as X-Openstack-Request-Id: req-[0-9a-f-]{36}\n",
+        first.out,
+    )
+    claim = first.out.split()[1]
+    server = str(uuid.uuid4())
+    active = sim("claim", "set", claim, "--active", "--server", server)
+    assert active.out == f"claim {claim}  web[0]  active  server {server}\n"
+    assert sim("claim", "set", claim, "--failed").status == 4
+    assert server in sim("claim", "show", claim).out
+    second = sim("claim", "create", web, "web[1]", "--flavor", "m1.small").out.split()[1]
+    assert sim("claim", "set", second, "--failed").out == f"claim {second}  web[1]  failed\n"
+    listed = sim("claim", "list", web).out
+    assert [line.split()[2] for line in listed.splitlines()[2:]] == ["active", "failed"]
+
+
+def test_a_server_that_differs_is_status_4(sim: Any, web: str) -> None:
+    told = sim("claim", "create", web, "web[0]", "--flavor", "m1.xlarge")
+    assert told.status == 4
+    assert told.err.startswith(
+        "409 ensemble.description_mismatch: flavor.VCPU described 1 requested 8 (exceeds)"
+    )
+    body = sim("claim", "create", web, "web[0]", "--flavor", "m1.xlarge", "-f", "json")
+    assert body.status == 4
+    assert body.body["errors"][0]["code"] == "ensemble.description_mismatch"
+
+
+def test_confirm_frees_what_is_not_claimed(sim: Any, web: str) -> None:
+    sim("claim", "create", web, "web[0]", "--flavor", "m1.small")
+    told = sim("ensemble", "confirm", web)
+    assert told.out == "confirmed 1/2 claimed, 1 released: web[1]\n"
+    assert sim("ensemble", "confirm", web).status == 4
+
+
+def test_set_changes_counts_and_policies(sim: Any, web: str) -> None:
+    grown = sim("ensemble", "set", web, "--member", "web:count=3")
+    assert (grown.status, "policies 1/1" in grown.out) == (0, True), grown
+    refused = sim("ensemble", "set", web, "--member", "web:count=4")
+    assert refused.status == 3
+    assert refused.err.splitlines()[0].startswith("infeasible [")
+    soft = sim(
+        "ensemble", "set", web, "--policy", "apart:max_per_domain=2", "--member", "web:count=4"
+    )
+    assert soft.status == 0, soft
+    renamed = sim("ensemble", "set", web, "--name", f"new-{web[:8]}")
+    assert renamed.status == 0, renamed
+    assert sim("ensemble", "show", f"new-{web[:8]}").status == 0
+
+
+def test_an_infeasible_answer_is_the_api_s_body_in_json(sim: Any, web: str) -> None:
+    told = sim("ensemble", "set", web, "--member", "web:count=4", "--dry-run", "-f", "json")
+    assert told.status == 3
+    error = told.body["errors"][0]
+    assert error["code"] == "ensemble.infeasible"
+    assert error["explanation"]["minimal"]
+    assert all(one["verified"] for one in error["explanation"]["relaxations"])
+
+
+def test_a_saved_problem_is_replayed(sim: Any, web: str, tmp_path: Path) -> None:
+    error = sim("ensemble", "set", web, "--member", "web:count=4", "-f", "json").body["errors"][0]
+    saved = tmp_path / "instance.json"
+    told = sim("replay", error["explanation"]["id"], "--save", str(saved))
+    assert re.fullmatch(r"infeasible by \w+ in \d+ ms, as recorded\n", told.out), told
+    assert sim.body("replay", str(saved))["replay"]["verdict"] == "infeasible"
+    saved.write_text("{}", encoding="utf-8")
+    assert "not an instance" in sim("replay", str(saved)).err
+
+
+def test_a_server_joins_and_leaves(sim: Any, web: str) -> None:
+    other = sim.body("ensemble", "create", "--server", "m1.small")["ensemble"]["id"]
+    claim = sim("claim", "create", other, "server[0]", "--flavor", "m1.small").out.split()[1]
+    server = str(uuid.uuid4())
+    sim("claim", "set", claim, "--active", "--server", server)
+    sim("ensemble", "delete", other)
+    joined = sim(
+        *("member", "add", web, "--role", "web", "--server", server),
+        *("--on-violation", "accept_and_report"),
+    )
+    assert joined.status == 0, joined
+    listed = sim.body("member", "list", web)["members"]
+    newcomer = next(one["name"] for one in listed if one["server_id"] == server)
+    left = sim("member", "remove", web, newcomer, "--keep-resources")
+    assert left.out == f"{newcomer} has left {web[:8]}\n", left
+    assert len(sim.body("member", "list", web)["members"]) == 2
+
+
+def test_members_are_described_and_placed_beside_the_others(sim: Any, web: str) -> None:
+    told = sim("member", "add", web, "--role", "cache", "--flavor", "m1.small", "--count", "2")
+    assert told.status == 0, told
+    statuses = {one["status"] for one in sim.body("member", "list", web)["members"]}
+    assert statuses == {"held"}
+
+
+def test_a_contradiction_is_refused_at_creation(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    near = "policies: [{name: near, type: affinity, members: [web], level: rack}, {name: apart"
+    text = WEB.format(name="bad").replace("policies: [{name: apart", near)
+    file.write_text(text, encoding="utf-8")
+    told = sim("ensemble", "create", "-f", str(file))
+    assert told.status == 3, told
+    assert "apart" in told.err
+    assert "near" in told.err
+
+
+def test_projects_do_not_see_each_other(sim: Any) -> None:
+    mine, yours = sim.as_tenant("mine"), sim.as_tenant("yours")
+    made = mine.body("ensemble", "create", "--server", "m1.small", "--name", "secret")["ensemble"]
+    assert "secret" in mine("ensemble", "list").out
+    assert "secret" not in yours("ensemble", "list").out
+    for words in (
+        ("ensemble", "show", made["id"]),
+        ("ensemble", "delete", made["id"]),
+        ("member", "list", made["id"]),
+    ):
+        assert yours(*words).status == 1
+    assert "secret" in sim("ensemble", "list", "--all-projects").out
+    assert yours("fleet", "show").status == 5
+    assert mine.as_tenant("mine", "reader")("ensemble", "delete", made["id"]).status == 5
+    assert mine("ensemble", "delete", made["id"]).status == 0

@@ -1,0 +1,113 @@
+"""The operator's commands over a running simulation."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.process
+
+
+def test_flavors_come_and_go(sim: Any) -> None:
+    made = sim(
+        *("flavor", "create", "tiny", "--resource", "VCPU=1", "--resource", "MEMORY_MB=64"),
+        *("--required", "HW_CPU_X86_AVX2|STORAGE_DISK_SSD", "--forbidden", "COMPUTE_NODE"),
+    )
+    assert made.status == 0, made
+    listed = sim("flavor", "list").out
+    assert "tiny" in listed
+    assert "MEMORY_MB=64 VCPU=1" in listed
+    shown = sim("flavor", "show", "tiny").out
+    assert "HW_CPU_X86_AVX2|STORAGE_DISK_SSD !COMPUTE_NODE" in shown
+    assert sim("flavor", "delete", "tiny").out == "deleted tiny\n"
+    assert sim("flavor", "show", "tiny").status == 1
+
+
+@pytest.mark.parametrize("bad", ["VCPU", "VCPU=x", "=1", "VCPU=-1"])
+def test_an_amount_that_is_none(bad: str, sim: Any) -> None:
+    assert sim("flavor", "create", "x", "--resource", bad).status == 2
+
+
+def test_the_listing_of_openstack_is_loaded(sim: Any, tmp_path: Path) -> None:
+    listing = [
+        {
+            "ID": "7",
+            "Name": "c9.small",
+            "RAM": 512,
+            "Disk": 1,
+            "Ephemeral": 0,
+            "VCPUs": 1,
+            "Is Public": True,
+            "Swap": 0,
+            "RXTX Factor": 1.0,
+            "Properties": {"trait:HW_CPU_X86_AVX2": "required"},
+        }
+    ]
+    file = tmp_path / "flavors.json"
+    file.write_text(json.dumps(listing), encoding="utf-8")
+    assert sim("flavor", "load", str(file)).out == "1 flavors loaded\n"
+    assert "HW_CPU_X86_AVX2" in sim("flavor", "show", "c9.small").out
+    for odd in ("{}", "[1]", "no"):
+        file.write_text(odd, encoding="utf-8")
+        assert sim("flavor", "load", str(file)).status == 1
+
+
+def test_the_topology_is_shown_and_loaded_again(sim: Any, tmp_path: Path) -> None:
+    shown = sim("topology", "show")
+    assert "zone az1" in shown.out
+    assert "rack r3  3 hosts" in shown.out
+    file = tmp_path / "racks.yaml"
+    document = sim("topology", "show", "-f", "yaml").out
+    file.write_text(document, encoding="utf-8")
+    assert sim("topology", "load", str(file)).out == "topology loaded: 1 zones, 3 racks\n"
+    again = yaml.safe_load(sim("topology", "show", "-f", "yaml").out)["topology"]
+    before = yaml.safe_load(document)["topology"]
+    assert again | {"revision": 0} == before | {"revision": 0}
+
+
+def test_a_cycle_in_the_topology_names_its_line(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "racks.yaml"
+    file.write_text(
+        "levels: {location: [zone, rack]}\n"
+        "domains:\n"
+        "  - {name: z, level: zone, parent: r}\n"
+        "  - {name: r, level: rack, parent: z}\n",
+        encoding="utf-8",
+    )
+    told = sim("topology", "load", str(file))
+    assert told.status == 1
+    assert "line 3" in told.err, told
+    assert "zone az1" in sim("topology", "show").out
+
+
+def test_loading_the_same_fleet_again_changes_nothing(sim: Any) -> None:
+    before = sim.body("fleet", "show")["fleet"]["revision"]
+    told = sim("fleet", "load", "three-racks.yaml")
+    assert told.out == ("loaded three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers\n")
+    assert sim.body("fleet", "show")["fleet"]["revision"] == before
+
+
+def test_another_fleet_over_it_is_refused(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "other.yaml"
+    file.write_text(
+        "fleet: other\nhosts: [{name: h1, inventories: {VCPU: 99}}]\n", encoding="utf-8"
+    )
+    told = sim("fleet", "load", str(file))
+    assert told.status == 4, told
+    assert "h1 VCPU" in told.err
+
+
+def test_a_fleet_file_with_a_mistake_names_its_line(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text("fleet: bad\nhosts:\n  - {name: h1, cpus: 4}\n", encoding="utf-8")
+    told = sim("fleet", "load", str(file))
+    assert told.status == 1
+    assert "line 3" in told.err
+
+
+def test_the_fleet_is_drawn(sim: Any) -> None:
+    lines = sim("fleet", "show", "--resource", "DISK_GB").out.splitlines()
+    assert lines[0].startswith("9 hosts, DISK_GB ")
+    assert sum("/3900" in line for line in lines) == 9
