@@ -161,3 +161,20 @@ def test_deleting_an_ensemble_frees_its_holds(service: Service, held: dict[str, 
     assert not service.store.bookings(decision=held["decision"]["id"])
     left = service.call("GET", f"/decisions/{held['decision']['id']}")
     assert left.status_code in {200, 404}
+
+
+def test_what_no_empty_fleet_could_hold_is_refused_at_creation(service: Service) -> None:
+    four_racks = {
+        "name": "wide",
+        "members": [{"name": "vm", "count": 4, "resources": {"VCPU": 1}}],
+        "policies": [
+            {"name": "racks", "type": "anti-affinity", "members": ["vm"], "level": "rack"}
+        ],
+    }
+    refused = service.call("POST", "/ensembles", {"ensemble": four_racks})
+    assert code(refused) == (409, "infeasible")
+    why = refused.json["errors"][0]["explanation"]
+    assert why["stage"] == "static"
+    assert next(one.get("policy") for one in why["conflict"]) == "racks"
+    three = {**four_racks, "members": [{"name": "vm", "count": 3, "resources": {"VCPU": 1}}]}
+    assert service.call("POST", "/ensembles", {"ensemble": three}).status_code == 201

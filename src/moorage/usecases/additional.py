@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import MemberName, edges
 from moorage.engine.build import state
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from moorage.engine.terrain import Terrain
     from moorage.usecases.joint import Found
     from moorage.usecases.ports import Solver
+
+
+_MOST_TRIED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,26 @@ def additional(
 
     With everything placed staying put and all required policies met, one member fewer is
     never harder: an upper bound per domain stays met, a lower bound is met already, and a
-    skew allows taking a member from its fullest domain. So doubling and halving finds the
-    largest n. Two skews over different levels could break the argument; then, or when time
-    ran out, or at `most`, the answer is "at least".
+    skew of at least one allows taking a member from its fullest domain. So doubling and halving
+    finds the largest n. A skew of none (only whole rounds fit) and two skews over different
+    levels break the argument: then every number is tried from the top, up to `_MOST_TRIED`
+    of them. When these are too many, or time ran out, or at `most`, the answer is "at least".
     """
     search = _Search(solver, found, role, time_limit)
-    low, high = 0, min(search.ceiling, most) + 1
+    top = min(search.ceiling, most)
+    leaps = _may_leap(found, role)
+    if leaps and top <= _MOST_TRIED:
+        low = next((count for count in range(top, 0, -1) if search.fits(count)), 0)
+        leaps = False
+    else:
+        low = _largest(search, top)
+    capped = low == most and most < search.ceiling
+    return Room(low, exact=not (capped or search.unsure or leaps))
+
+
+def _largest(search: _Search, top: int) -> int:
+    """The largest number that fits, where fewer are never harder; by doubling and halving."""
+    low, high = 0, top + 1
     step = 1
     while low + step < high:
         if not search.fits(low + step):
@@ -53,8 +70,7 @@ def additional(
             low = middle
         else:
             high = middle
-    capped = low == most and most < search.ceiling
-    return Room(low, exact=not (capped or search.unsure or _two_skews(found, role)))
+    return low
 
 
 class _Search:
@@ -108,7 +124,8 @@ def _terrain_after(found: Found) -> Terrain:
     )
 
 
-def _two_skews(found: Found, role: Role) -> bool:
+def _may_leap(found: Found, role: Role) -> bool:
+    """Whether more may fit where fewer do not: see `additional`."""
     request = found.built.request
     skews = [
         one
@@ -121,4 +138,4 @@ def _two_skews(found: Found, role: Role) -> bool:
             for member in edge
         )
     ]
-    return len(skews) > 1
+    return len(skews) > 1 or any(one.parameters["max_skew"] == 0 for one in skews)

@@ -10,6 +10,7 @@ from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
 from moorage.domain.errors import DuplicateName, Infeasible, LimitExceeded, NotFound
 from moorage.usecases.access import sees
 from moorage.usecases.digest import same_request
+from moorage.usecases.impossible import refuse_the_impossible
 from moorage.usecases.roles import resolve
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced_or_held
 from moorage.usecases.soundness import check_policies
@@ -50,7 +51,8 @@ def create_ensemble(
     Raises:
         UnknownName, UnknownPolicy, InvalidDescription: it names what is not there.
         Contradiction: policies that cannot be met together; they are named.
-        Infeasible: it cannot be placed now; nothing was created.
+        Infeasible: it cannot be placed now, or without `ask` never on this fleet, however
+            empty; nothing was created.
         DuplicateName: the id was used by another request.
         LimitExceeded: too many members or held places.
     """
@@ -78,6 +80,7 @@ def _store(parts: Parts, ensemble: Ensemble, ask: Ask | None, *, dry_run: bool) 
         naming = Naming(parts.ids.uuid())
         settled = settle(parts, proposal, ask, naming, dry_run=dry_run)
         return Made(settled.ensemble, settled.decision, dry_run)
+    refuse_the_impossible(parts, ensemble)
     if dry_run:
         return Made(ensemble, None, dry_run=True)
     parts.store.commit(Changeset((PutEnsemble(ensemble, None),)))

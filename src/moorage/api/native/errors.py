@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.api.native import protocol
 from moorage.api.native.answers import Difference, Error
 from moorage.domain import errors
+from moorage.usecases.members import Violated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,7 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
         errors.ConcurrentUpdate: Rule(409, "concurrent_update", "It has changed meanwhile"),
         errors.DuplicateName: Rule(409, "duplicate_name", "Already taken"),
         errors.InUse: Rule(409, "in_use", "Still in use"),
+        Violated: Rule(409, "would_break_policy", "It would break a required policy"),
         errors.CapacityExceeded: Rule(409, "capacity_exceeded", "It does not fit"),
         errors.ConstraintViolated: Rule(409, "constraint_violated", "A unit rule is broken"),
         errors.Infeasible: Rule(409, "infeasible", "No placement meets the request"),

@@ -9,8 +9,10 @@ import msgspec
 from moorage.api.native.answers import Errors
 from moorage.api.native.errors import told
 from moorage.api.native.explaining import explanation_view
+from moorage.api.native.views import violations_view
 from moorage.domain.errors import Infeasible, MoorageError
 from moorage.domain.explain import Explanation
+from moorage.usecases.members import Violated
 
 if TYPE_CHECKING:
     from moorage.api.native.call import Call
@@ -27,4 +29,7 @@ def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
             explanation=explanation_view(call, explanation),
             links=[call.link("explanation", "explanations", explanation.id)],
         )
+    if call is not None and isinstance(error, Violated):
+        violations = violations_view(call, error.violations)
+        found = msgspec.structs.replace(found, violations=violations)
     return Errors([found])

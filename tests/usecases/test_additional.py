@@ -1,0 +1,66 @@
+"""`max_additional` is exact: compared with placing more, one count after the other."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.domain.describe import read_ensemble
+from moorage.testing.service import OPERATOR, Service
+from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.joint import Ask
+from moorage.usecases.settle import Naming
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "apart": {"type": "anti-affinity", "members": ["a"], "level": "host", "max_per_domain": 2},
+    "even": {"type": "spread", "members": ["a"], "level": "rack", "max_skew": 1},
+    "ha": {"type": "survive", "members": ["a"], "level": "rack", "keep": 1},
+    "near": {"type": "affinity", "members": ["a"], "level": "rack"},
+    "off": {"type": "ban", "members": ["a"], "domains": ["r2"]},
+    "pairs": {"type": "proximity", "zip": ["a", "b"], "level": "rack"},
+}
+
+
+def test_it_is_the_largest_number_that_fits(service: Service) -> None:
+    @settings(max_examples=12, deadline=None)
+    @given(
+        st.integers(2, 3),
+        st.integers(3, 9),
+        st.sets(st.sampled_from(sorted(POLICIES)), max_size=3),
+    )
+    def check(count: int, size: int, chosen: set[str]) -> None:
+        if chosen & {"near", "off"} and chosen & {"ha", "even"}:
+            # These exclude one another on three racks.
+            chosen = chosen - {"near", "off"}
+        description = {
+            "name": "e",
+            "members": [
+                {"name": "a", "count": count, "resources": {"VCPU": size}},
+                {"name": "b", "count": 1, "resources": {"VCPU": 2}},
+            ],
+            "policies": [{"name": name, **POLICIES[name]} for name in sorted(chosen)],
+        }
+        made = create_ensemble(
+            service.parts,
+            OPERATOR,
+            read_ensemble(description),
+            Ask(additional=("a",)),
+            Naming(service.parts.ids.uuid()),
+        )
+        assert made.decision is not None
+        assert made.decision.at_least == frozenset()
+        told = made.decision.max_additional["a"]
+        path = f"/ensembles/{made.ensemble.id}"
+        for more in range(1, told + 2):
+            answer = service.call(
+                "PATCH",
+                path,
+                {"ensemble": {"members": [{"name": "a", "count": count + more}]}},
+                caller=OPERATOR,
+                headers={"If-Match": "*"},
+                query={"dry_run": "true"},
+            )
+            assert (answer.status_code == 200) == (more <= told), (description, told, more)
+        service.call("DELETE", path, caller=OPERATOR, headers={"If-Match": "*"})
+
+    check()

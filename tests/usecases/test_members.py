@@ -1,0 +1,123 @@
+"""Servers that join, members that leave, policies that change under them."""
+
+from types import MappingProxyType
+from typing import Any
+
+from moorage.domain.changes import Changeset, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+
+ANY = {"If-Match": "*"}
+SERVER = "cccccccc-0000-4000-8000-00000000000c"
+PAIR = {
+    "name": "pair",
+    "members": [{"name": "db", "count": 1, "resources": {"VCPU": 2}}],
+    "policies": [{"name": "apart", "type": "anti-affinity", "members": ["db"], "level": "host"}],
+    "decide": {},
+}
+
+
+def running(service: Service, host: str, project: str = TENANT.project_id) -> None:
+    """A server that Nova made: it has allocations, and Moorage knows nothing else of it."""
+    snapshot = service.store.snapshot()
+    provider = snapshot.uuids[snapshot.names.index(host)]
+    consumer = Consumer(SERVER, project, "ann", "INSTANCE")
+    amounts = MappingProxyType({provider: MappingProxyType({"VCPU": 2})})
+    service.store.commit(Changeset((ReplaceAllocations(consumer, amounts, None),)))
+
+
+def placed(service: Service) -> tuple[str, str]:
+    """The ensemble's id, and the host its member stands on."""
+    made = service.call("POST", "/ensembles", {"ensemble": PAIR}, caller=TENANT).json
+    path = f"/ensembles/{made['ensemble']['id']}"
+    member = service.call("GET", f"{path}/members/db[0]", caller=OPERATOR).json["member"]
+    return path, member["host"]
+
+
+def joining(service: Service, path: str, **fields: object) -> Any:
+    body = {"member": {"server_id": SERVER, "name": "db", **fields}}
+    return service.call("POST", f"{path}/members", body)
+
+
+def test_a_running_server_joins_where_it_stands(service: Service) -> None:
+    path, taken = placed(service)
+    running(service, "h4" if taken != "h4" else "h5")
+    answer = joining(service, path)
+    assert answer.status_code == 201, answer.text
+    assert (answer.json["member"]["name"], answer.json["member"]["status"]) == ("db[1]", "active")
+    assert answer.json["violations"] == []
+    again = joining(service, path)
+    assert again.json["errors"][0]["code"] == "ensemble.in_use"
+
+
+def test_a_server_that_would_break_a_policy_is_refused_or_reported(service: Service) -> None:
+    path, taken = placed(service)
+    running(service, taken)
+    refused = joining(service, path)
+    assert refused.status_code == 409, refused.text
+    error = refused.json["errors"][0]
+    assert [one["policy"] for one in error["violations"]] == ["apart"]
+    assert taken not in str(error["violations"])
+    dry = service.call(
+        "POST",
+        f"{path}/members",
+        {"member": {"server_id": SERVER, "name": "db", "on_violation": "accept_and_report"}},
+        query={"dry_run": "true"},
+    )
+    assert [one["policy"] for one in dry.json["violations"]] == ["apart"]
+    accepted = joining(service, path, on_violation="accept_and_report")
+    assert accepted.status_code == 201
+    shown = service.call("GET", path, query={"compliance": "true"}).json["ensemble"]
+    assert [one["policy"] for one in shown["compliance"]] == ["apart"]
+
+
+def test_only_servers_of_the_project_join(service: Service) -> None:
+    path, _ = placed(service)
+    assert joining(service, path).status_code == 404
+    running(service, "h4", project=OTHER.project_id)
+    assert joining(service, path).status_code == 404
+
+
+def test_a_member_that_leaves_frees_its_hold_but_not_its_server(service: Service) -> None:
+    path, taken = placed(service)
+    running(service, "h4" if taken != "h4" else "h5")
+    joining(service, path)
+    assert service.call("DELETE", f"{path}/members/db[1]").status_code == 204
+    assert len(service.store.bookings(consumer=SERVER)) == 1
+    assert service.call("DELETE", f"{path}/members/db[0]").status_code == 204
+    assert service.call("GET", f"{path}/members").json["members"] == []
+    left = service.call("GET", "/bookings", caller=OPERATOR).json["bookings"]
+    assert "held" not in {one["state"] for one in left}
+
+
+def test_members_added_by_description_are_placed_at_once(service: Service) -> None:
+    path, _ = placed(service)
+    answer = service.call("POST", f"{path}/members", {"member": {"role": {"name": "db"}}})
+    assert answer.status_code == 201, answer.text
+    assert len(answer.json["decision"]["assignments"]) == 2
+    cache = {"name": "cache", "count": 2, "flavor": "m1.small"}
+    more = service.call("POST", f"{path}/members", {"member": {"role": cache}})
+    assert len(more.json["decision"]["assignments"]) == 4
+
+
+def test_a_policy_put_tells_its_effect_on_those_present(service: Service) -> None:
+    path, taken = placed(service)
+    ban = {"policy": {"type": "ban", "members": ["db"], "domains": [taken]}}
+    dry = service.call("PUT", f"{path}/policies/away", ban, headers=ANY, query={"dry_run": "true"})
+    assert [one["members"] for one in dry.json["violations"]] == [["db[0]"]]
+    assert len(service.call("GET", f"{path}/policies").json["policies"]) == 1
+    assert service.call("PUT", f"{path}/policies/away", ban, headers=ANY).status_code == 200
+    assert len(service.call("GET", f"{path}/policies").json["policies"]) == 2
+    assert service.call("DELETE", f"{path}/policies/away", headers=ANY).status_code == 204
+    assert service.call("DELETE", f"{path}/policies/away", headers=ANY).status_code == 404
+
+
+def test_policy_types_say_their_parameters(service: Service) -> None:
+    types = service.call("GET", "/policy-types").json["policy_types"]
+    names = [one["type"] for one in types]
+    assert {"affinity", "anti-affinity", "spread", "proximity", "separation"} <= set(names)
+    assert {"survive", "exclusive", "fence", "ban"} <= set(names)
+    for one in types:
+        assert service.call("GET", f"/policy-types/{one['type']}").json["policy_type"] == one
+        assert one["schema"]["additionalProperties"] is False
+        assert one["examples"]
