@@ -4,7 +4,6 @@ import pytest
 
 from moorage.domain.ensembles import Role
 from moorage.domain.period import SECOND
-from moorage.engine.problem import Verdict
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive, TooLarge
 from moorage.solver.portfolio import Portfolio
