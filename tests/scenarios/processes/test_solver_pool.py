@@ -18,7 +18,7 @@ import pytest
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
-from moorage.engine.problem import Problem, Verdict
+from moorage.engine.problem import Outcome, Problem, Verdict
 from moorage.http.offspring import Offspring, Program
 from moorage.solver import channel
 from moorage.solver.cpsat import CpSat
@@ -75,6 +75,16 @@ def ended(child: Offspring) -> int:
     return status
 
 
+def when_there_is_room(solver: PoolSolver, problem: Problem) -> Outcome:
+    """The answer, asked for again while the queue is full, as a client would."""
+    for _ in range(2000):
+        try:
+            return solver.solve(problem, time_limit=20 * SECOND, seed=1)
+        except Busy:
+            time.sleep(0.01)
+    raise AssertionError("the queue stays full")
+
+
 @dataclass
 class Pool:
     solver: PoolSolver
@@ -102,10 +112,16 @@ def pool(solver: str = "moorage.solver.cpsat:CpSat") -> Iterator[Pool]:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Pool]:
+def running() -> Iterator[Pool]:
     with pool() as made:
-        assert made.solver.solve(toy_problem(), time_limit=30 * SECOND, seed=1).proven
         yield made
+
+
+@pytest.fixture
+def warm(running: Pool) -> Pool:
+    """A pool with an empty queue."""
+    when_there_is_room(running.solver, toy_problem())
+    return running
 
 
 def test_the_pool_answers_as_the_solver_does(warm: Pool) -> None:
@@ -138,7 +154,7 @@ def test_callers_queue_up_and_those_beyond_the_queue_are_told(warm: Pool) -> Non
     finally:
         for connection in held:
             connection.close()
-    assert warm.solver.solve(toy_problem(), time_limit=20 * SECOND, seed=1).proven
+    assert when_there_is_room(warm.solver, toy_problem()).proven
 
 
 def test_waiting_for_a_turn_is_part_of_the_limit(warm: Pool) -> None:
@@ -154,13 +170,7 @@ def test_many_callers_at_once_all_get_their_own_answer(warm: Pool) -> None:
     answers: dict[int, Any] = {}
 
     def ask(members: int) -> None:
-        while members not in answers:
-            try:
-                answers[members] = warm.solver.solve(
-                    packing(members, 8), time_limit=20 * SECOND, seed=1
-                )
-            except Busy:
-                time.sleep(0.01)
+        answers[members] = when_there_is_room(warm.solver, packing(members, 8))
 
     threads = [threading.Thread(target=ask, args=(members,)) for members in range(1, 9)]
     for thread in threads:
@@ -173,7 +183,8 @@ def test_many_callers_at_once_all_get_their_own_answer(warm: Pool) -> None:
 
 
 def test_a_caller_that_leaves_or_talks_nonsense_harms_nobody(warm: Pool) -> None:
-    channel.connect(warm.solver.address).close()
+    abandoned = channel.connect(warm.solver.address)
+    abandoned.close()
     rude = channel.connect(warm.solver.address)
     assert rude.poll(10)
     rude.send_bytes(b'{"time_limit": 1000000, "seed": 1}')
