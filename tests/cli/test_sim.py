@@ -1,0 +1,174 @@
+"""Simulations as processes: started, found, stopped, killed, interrupted."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.client import registry
+
+pytestmark = pytest.mark.process
+
+NOW = "2026-11-21T09:00:00Z"
+START = ("sim", "start", "--fleet", "three-racks.yaml", "--now", NOW)
+
+
+def marked(mark: str) -> list[int]:
+    """Live processes that inherited the mark."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"MOORAGE_TRANSCRIPT={mark}".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def mark(offline: Any, tmp_path: Path) -> Iterator[str]:
+    """What is started is marked, and ended."""
+    name = tmp_path.name
+    offline.environment["MOORAGE_TRANSCRIPT"] = name
+    yield name
+    for process in marked(name):
+        os.kill(process, signal.SIGKILL)
+
+
+def sims(environment: Mapping[str, str]) -> Path:
+    return registry.state_directory(environment)
+
+
+def test_a_life(offline: Any, mark: str) -> None:
+    started = offline(*START)
+    assert re.fullmatch(
+        r"three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers\n"
+        r"simulation moorage-sim at http://127\.0\.0\.1:\d+, it is 2026-11-21T09:00:00Z\n"
+        r"to use it: export OS_CLOUD=moorage-sim\n",
+        started.out,
+    ), started
+    again = offline(*START)
+    assert (again.status, again.out) == (4, "")
+    assert "runs already" in again.err
+    assert "three-racks" in offline("sim", "list").out
+    assert offline("sim", "clock").out == f"{NOW}\n"
+    assert offline("sim", "clock", "2026-11-21T09:30:00Z").out == "2026-11-21T09:30:00Z\n"
+    assert offline("sim", "clock", NOW).status == 4
+    assert offline("sim", "clock", "tomorrow").status == 1
+    assert offline("sim", "clock").out == "2026-11-21T09:30:00Z\n"
+    assert offline("sim", "stop").out == "stopped moorage-sim\n"
+    assert offline("sim", "stop").err == "no running simulation called moorage-sim\n"
+    assert offline.body("sim", "list") == {"simulations": []}
+    assert marked(mark) == []
+    assert list(sims(offline.environment).iterdir()) == []
+
+
+def test_holds_lapse_when_time_is_set(offline: Any, mark: str) -> None:
+    offline(*START)
+    offline.environment["OS_CLOUD"] = "moorage-sim"
+    made = offline.body("ensemble", "create", "--server", "m1.small", "--hold", "10m")
+    shown = offline("decision", "show", made["decision"]["id"]).out
+    assert re.search(r"status +held", shown)
+    offline("sim", "clock", "2026-11-21T09:10:00Z")
+    members = offline.body("member", "list", made["ensemble"]["id"])["members"]
+    assert [one["status"] for one in members] == ["unplaced"]
+    deadline = time.monotonic() + 20
+    while offline.body("decision", "list")["decisions"][0]["status"] != "expired":
+        assert time.monotonic() < deadline, "the lapse was never noted"
+        time.sleep(0.1)
+
+
+def test_a_killed_simulation_is_said_to_be_gone(offline: Any, mark: str) -> None:
+    offline(*START)
+    offline.environment["OS_CLOUD"] = "moorage-sim"
+    registration = registry.read(sims(offline.environment), "moorage-sim")
+    assert registration is not None
+    os.killpg(registration.pid, signal.SIGKILL)
+    os.waitpid(registration.pid, 0)
+    deadline = time.monotonic() + 10
+    while marked(mark):
+        assert time.monotonic() < deadline, "its children outlived it"
+        time.sleep(0.05)
+    told = offline("ensemble", "list")
+    assert told.status == 1
+    assert told.err.startswith("OS_CLOUD=moorage-sim names no running simulation")
+    assert not (sims(offline.environment) / "moorage-sim.json").exists()
+    offline.environment["MOORAGE_ENDPOINT"] = registration.endpoint
+    told = offline("ensemble", "list")
+    assert "connection refused (is it running?)" in told.err
+    del offline.environment["MOORAGE_ENDPOINT"]
+    assert offline(*START).status == 0, "a new one takes its place"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--fleet", "no.yaml"), 1, "no.yaml: no such file"),
+        (("--fleet", "shop.yaml"), 1, "line"),
+        (("--fleet", "three-racks.yaml", "--now", "soon"), 1, "RFC 3339"),
+        (("--fleet", "three-racks.yaml", "--name", "../x"), 1, "not a name"),
+        ((), 2, "--fleet"),
+    ],
+)
+def test_what_cannot_start_leaves_nothing(
+    words: tuple[str, ...], status: int, said: str, offline: Any, mark: str
+) -> None:
+    told = offline("sim", "start", *words)
+    assert told.status == status
+    assert said in told.err
+    assert marked(mark) == []
+
+
+def test_a_taken_port_is_told(offline: Any, mark: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        told = offline(*START, "--port", str(taken.getsockname()[1]))
+    assert told.status == 1
+    assert "cannot listen on 127.0.0.1" in told.err
+    assert marked(mark) == []
+
+
+def program(*words: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "moorage.cli.main", *words],
+        env=dict(environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0])
+def test_ctrl_c_while_starting_leaves_nothing(seconds: float, offline: Any, mark: str) -> None:
+    fleet = ("sim", "start", "--fleet", "thousand-hosts.yaml")
+    with program(*fleet, environment=offline.environment) as starting:
+        time.sleep(seconds)
+        starting.send_signal(signal.SIGINT)
+        _, said = starting.communicate(timeout=30)
+    assert starting.returncode == 130
+    assert "Traceback" not in said
+    assert marked(mark) == []
+    assert offline.body("sim", "list") == {"simulations": []}
+
+
+def test_ctrl_c_during_a_call_is_quiet(offline: Any) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        offline.environment["MOORAGE_ENDPOINT"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with program("ensemble", "list", environment=offline.environment) as asking:
+            silent.settimeout(20)
+            connection, _ = silent.accept()
+            asking.send_signal(signal.SIGINT)
+            out, err = asking.communicate(timeout=20)
+            connection.close()
+    assert (asking.returncode, out, err) == (130, "", "")
