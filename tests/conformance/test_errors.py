@@ -201,3 +201,50 @@ def test_a_taken_name_says_which(wire: Any) -> None:
 def test_path_that_is_no_text(wire: Any) -> None:
     answer = wire("GET", "/resource_providers?name=%ff")
     assert answer.status == 400
+
+
+def test_numbers_beyond_all_bounds(wire: Any) -> None:
+    huge = 10**30
+    host = wire.provider("host", VCPU=4)
+    body = {"resource_class": "DISK_GB", "total": 2**31 - 1, "allocation_ratio": 3.4e38}
+    assert wire("POST", f"/resource_providers/{host}/inventories", body).status == 201
+    for path in ("/allocation_candidates?limit=5&", "/resource_providers?"):
+        for resource_class in ("VCPU", "DISK_GB"):
+            answer = wire("GET", f"{path}resources={resource_class}:{huge}")
+            assert answer.status == 200, answer.raw
+            assert answer.json.get("resource_providers", []) == []
+            assert answer.json.get("allocation_requests", []) == []
+    assert wire.allocate(str(uuid.uuid4()), {host: {"DISK_GB": huge}}).status == 409
+    assert wire.allocate(str(uuid.uuid4()), {host: {"DISK_GB": 2**31 - 1}}).status == 204
+    answer = wire("GET", f"/allocation_candidates?resources=VCPU:1&limit={'9' * 5000}")
+    assert len(answer.json["allocation_requests"]) == 1
+    groups = "&".join(f"resources{number}=VCPU:1" for number in range(1, 2000))
+    answer = wire("GET", f"/allocation_candidates?group_policy=none&{groups}")
+    assert "At most 128 request groups" in answer.detail
+
+
+def test_a_whole_number_with_a_point_is_one(wire: Any) -> None:
+    host = wire.provider("host")
+    body = {"resource_class": "VCPU", "total": 4.0, "max_unit": 3.0}
+    made = wire("POST", f"/resource_providers/{host}/inventories", body)
+    assert b'"total":4,' in made.raw
+    consumer = str(uuid.uuid4())
+    assert wire.allocate(consumer, {host: {"VCPU": 2.0}}).status == 204
+    assert b'"VCPU":2}' in wire("GET", f"/allocations/{consumer}").raw
+
+
+def test_a_line_break_at_the_end_is_no_part_of_a_name(wire: Any) -> None:
+    assert wire("PUT", "/traits/CUSTOM_A\n").status == 400
+    assert wire("POST", "/resource_classes", {"name": "CUSTOM_A\n"}).status == 400
+    host, consumer = wire.provider("host", VCPU=4), str(uuid.uuid4())
+    body = {
+        "allocations": {host: {"resources": {"VCPU": 1}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    assert wire("POST", "/allocations", {f"{consumer}\n": body}).status == 400
+    typed = {**body, "consumer_type": "INSTANCE\n"}
+    assert wire("PUT", f"/allocations/{consumer}", typed).status == 400
+    assert wire("PUT", f"/allocations/{consumer}", body).status == 204

@@ -381,3 +381,16 @@ def test_devices_that_cannot_share_a_subtree_are_cut_off_early() -> None:
 
 def test_no_providers_no_candidates() -> None:
     assert shown(Snapshot.empty(), of(VCPU=1)) == []
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_too_much_for_many_equal_devices_is_seen_at_once(isolate: bool) -> None:  # noqa: FBT001 - a table
+    """Walked through, 17 groups over 16 children with room for one each are 16! ways to fail."""
+    nodes = [Node("cn"), *(Node(f"pf{n}", "cn", {"VF": 1}) for n in range(16))]
+
+    def ask(count: int) -> CandidateQuery:
+        groups = tuple(RequestGroup(str(n), {"VF": 1}) for n in range(1, count + 1))
+        return CandidateQuery(groups, Rules(isolate))
+
+    assert shown(fleet(nodes), ask(17)) == []
+    assert next(candidates(fleet(nodes), ask(16)), None) is not None

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from moorage.domain.resources import ResourceClass, Trait
 
 MAX_NAME: Final = 200
+MAX_CAPACITY: Final = 2**62
+"""The largest capacity, whatever the ratio: columns are 64 bits wide and are added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,12 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """Units that may be booked at one instant: `int((total - reserved) * ratio)`."""
-        return int((self.total - self.reserved) * self.allocation_ratio)
+        """Units that may be booked at one instant: `int((total - reserved) * ratio)`.
+
+        Never beyond `MAX_CAPACITY`: what bookings can sum up to fits below it.
+        """
+        units = int((self.total - self.reserved) * self.allocation_ratio)
+        return max(-MAX_CAPACITY, min(units, MAX_CAPACITY))
 
     def rule_broken_by(self, amount: int) -> str | None:
         """Name the unit rule that one booking of `amount` breaks, or None."""

@@ -73,7 +73,8 @@ def combinations(
     Each selection is judged by its own sums; a prefix that cannot be completed is cut off.
     """
     search = _Search(snapshot, options, rules)
-    yield from search.extend((), {})
+    if search.has_room() and search.has_places():
+        yield from search.extend((), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,55 @@ class _Search:
     snapshot: Snapshot
     options: Sequence[Sequence[Choice]]
     rules: Rules
+
+    def has_room(self) -> bool:
+        """Whether all givers of a class together can give what all groups want of it.
+
+        Spares the walk through every distribution of too much over many equal devices.
+        """
+        wanted: dict[ResourceClass, int] = {}
+        givers: dict[ResourceClass, set[int]] = {}
+        for group in self.options:
+            for choice in group:
+                for row, resource_class, _ in choice.takes:
+                    givers.setdefault(resource_class, set()).add(row)
+            for _, resource_class, amount in group[0].takes if group else ():
+                wanted[resource_class] = wanted.get(resource_class, 0) + amount
+        return all(
+            amount <= sum(self.free(row, name) for row in givers[name])
+            for name, amount in wanted.items()
+        )
+
+    def free(self, row: int, resource_class: ResourceClass) -> int:
+        columns = self.snapshot.classes[resource_class]
+        at = columns.position[row]
+        return int(columns.capacity[at] - columns.peak[at])
+
+    def has_places(self) -> bool:
+        """Under `isolate`: whether every suffixed group can have a provider of its own.
+
+        A bipartite matching by augmenting paths (Kuhn); one group at a time.
+        """
+        if not self.rules.isolate:
+            return True
+        of_row: dict[int, int] = {}
+
+        def settle(number: int, tried: set[int]) -> bool:
+            for choice in self.options[number]:
+                row = choice.rows[0]
+                if row in tried:
+                    continue
+                tried.add(row)
+                if row not in of_row or settle(of_row[row], tried):
+                    of_row[row] = number
+                    return True
+            return False
+
+        return all(
+            settle(number, set())
+            for number, group in enumerate(self.options)
+            if group and group[0].suffix
+        )
 
     def extend(
         self, chosen: tuple[Choice, ...], taken: Mapping[tuple[int, ResourceClass], int]

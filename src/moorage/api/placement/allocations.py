@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from moorage.api.placement.query import BEYOND
 from moorage.api.placement.validation import is_uuid_like
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import UNKNOWN_TYPE, Consumer
@@ -83,7 +84,15 @@ def delete(parts: Parts, request: Request) -> Response:
 
 
 def write_of(consumer: str, body: Mapping[str, Any]) -> ReplaceAllocations:
-    """One consumer's part of a body; `mappings` is advice of the client to itself, unused."""
+    """One consumer's part of a body; `mappings` is advice of the client to itself, unused.
+
+    Raises:
+        InvalidDescription: text that slips past the schema's patterns, which end before a final
+            line break.
+    """
+    for text in (consumer, body["consumer_type"] or ""):
+        if text.endswith("\n"):
+            raise InvalidDescription(f"not a name or UUID: {text!r}")
     return ReplaceAllocations(
         Consumer(
             consumer,
@@ -91,9 +100,14 @@ def write_of(consumer: str, body: Mapping[str, Any]) -> ReplaceAllocations:
             user_id=body["user_id"],
             type=body["consumer_type"],
         ),
-        {uuid: one["resources"] for uuid, one in body["allocations"].items()},
+        {uuid: _amounts(one["resources"]) for uuid, one in body["allocations"].items()},
         body["consumer_generation"],
     )
+
+
+def _amounts(resources: Mapping[str, float]) -> Amounts:
+    """Amounts as integers (JSON's 2.0 is one); beyond every `max_unit` they are all alike."""
+    return {name: min(int(amount), BEYOND) for name, amount in resources.items()}
 
 
 def _by_provider(bookings: Sequence[Booking]) -> Mapping[str, JSON]:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.request import Request
 
+MAX_GROUPS: Final = 128
+"""Request groups of one query; the search goes as deep as there are groups."""
+
+MAX_DIGITS: Final = 9
+"""A limit with more digits is none."""
+
 _WORDS: Final = re.compile(f"({'|'.join(GROUPED)})({SUFFIX})?")
 _NUMBERS: Final = re.compile(f"({'|'.join(GROUPED)})({NUMBERED_SUFFIX})?")
 
@@ -42,6 +48,8 @@ def read(request: Request) -> CandidateQuery:
     root = _root_traits(request)
     subtrees = tuple(_subtree(value) for value in request.values("same_subtree"))
     groups = _groups(request)
+    if len(groups) > MAX_GROUPS:
+        raise BadQuery(f"At most {MAX_GROUPS} request groups can be asked for together.")
     if request.has("same-subtree"):
         _check_suffixes(groups, subtrees)
     else:
@@ -66,7 +74,9 @@ def read(request: Request) -> CandidateQuery:
 def limit(request: Request) -> int | None:
     """How many candidates to return at most; the schema has judged the number."""
     values = request.values("limit")
-    return int(values[0]) if values else None
+    if not values or len(values[0]) > MAX_DIGITS:
+        return None
+    return int(values[0])
 
 
 def _groups(request: Request) -> dict[str, _Parts]:

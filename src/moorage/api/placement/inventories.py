@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
 from moorage.domain.errors import InvalidDescription, NotFound, ProviderConflict
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.http.microversion import JSON
 
-FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+RATIO: Final = "allocation_ratio"
+FIELDS: Final = ("total", "reserved", "min_unit", "max_unit", "step_size", RATIO)
 
 
 def shape(inventory: Inventory) -> JSON:
@@ -142,8 +143,8 @@ def read(
     Raises:
         InvalidDescription: more is reserved than there is (before 1.26: or as much).
     """
-    given = {name: body[name] for name in FIELDS if name in body}
-    inventory = Inventory(resource_class, **given)
+    given = {name: int(body[name]) for name in FIELDS if name in body and name != RATIO}
+    inventory = Inventory(resource_class, allocation_ratio=float(body.get(RATIO, 1.0)), **given)
     full = request.has("all-reserved")
     if inventory.capacity < 0 or (inventory.capacity == 0 and not full):
         relation = "greater than total" if full else "greater than or equal to total"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.validation import is_uuid_like
+from moorage.domain.resources import MAX_AMOUNT
 
 if TYPE_CHECKING:
     from moorage.api.placement.request import Request
@@ -18,6 +19,9 @@ RESOURCES_FORM: Final = (
     "Badly formed resources parameter. Expected resources query string parameter in form: "
     "?resources=VCPU:2,MEMORY_MB:1024. Got: "
 )
+BEYOND: Final = MAX_AMOUNT + 1
+"""More than any `max_unit`. Amounts above it fit as little as it does."""
+
 INVALID: Final = "Invalid query string parameters: "
 
 
@@ -63,7 +67,7 @@ def _amount(name: str, text: str) -> int:
         ) from None
     if amount < 1:
         raise BadQuery(f"Requested resource {name} requires amount >= 1. Got: {amount}.")
-    return amount
+    return min(amount, BEYOND)
 
 
 def traits(request: Request, key: str) -> Traits:
