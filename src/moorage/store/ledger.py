@@ -131,6 +131,25 @@ class Ledger:
                 page=page,
             )
 
+    def ensembles_with(self, policy_type: str) -> Sequence[Ensemble]:
+        """See `Store`."""
+        wanted = read.mentioning(tables.ensembles, f'"type":"{policy_type}"')
+        with self._backend.reading() as connection:
+            found = read.listed(
+                connection,
+                tables.ensembles,
+                bodies.ENSEMBLE,
+                wanted,
+                newest_first=False,
+                page=_WHOLE_LEDGER,
+            )
+        return [one for one in found if any(p.type == policy_type for p in one.policies)]
+
+    def held(self, project_id: str) -> int:
+        """See `Store`."""
+        with self._backend.reading() as connection:
+            return read.held(connection, project_id, now=self.now())
+
     def decision(self, decision_id: str) -> Decision:
         """See `Store`."""
         with self._backend.reading() as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import and_, bindparam, or_, select
+from sqlalchemy import and_, bindparam, func, or_, select
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.errors import NotFound
@@ -115,6 +115,26 @@ def bookings(
     chosen = owners.limit(page.limit).subquery()
     query = _BOOKED.where(and_(*wanted), _b.consumer.in_(select(chosen.c.consumer)))
     return _owned(connection.execute(query.order_by(None).order_by(_b.consumer, _b.number)))
+
+
+def held(connection: Connection, project_id: str, *, now: Instant) -> int:
+    """How many consumers of the project have places held or claimed now."""
+    count = (
+        select(func.count(_b.consumer.distinct()))
+        .join(tables.consumers, _c.uuid == _b.consumer)
+        .where(
+            _c.project_id == project_id,
+            _b.state.in_([BookingState.HELD.value, BookingState.CLAIMED.value]),
+            _b.lapses_at > now,
+            _b.end_at > now,
+        )
+    )
+    return int(connection.scalar(count) or 0)
+
+
+def mentioning(table: Table, text: str) -> Select[Any]:
+    """The bodies of rows that contain a text: a sieve, to be judged by whoever reads them."""
+    return select(table.c.body).where(table.c.body.contains(text, autoescape=True))
 
 
 # --- values in bodies -----------------------------------------------------------------------

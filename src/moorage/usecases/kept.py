@@ -7,13 +7,12 @@ members are foreign.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import HOST, Level
 from moorage.policies.exclusive import Exclusive
 from moorage.policies.registry import parse
-from moorage.usecases.ports import Page
 from moorage.usecases.standing import standing
 
 if TYPE_CHECKING:
@@ -24,26 +23,15 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.ports import Store
 
-PAGE: Final = 1000
-
 
 def kept_hosts(store: Store, snapshot: Snapshot, newcomer: Ensemble) -> frozenset[str]:
     """UUIDs of hosts closed to the members of `newcomer`."""
     found: set[str] = set()
-    for other in _all(store):
+    for other in store.ensembles_with(Exclusive.type):
         statements = [one for one in other.policies if one.required and one.type == Exclusive.type]
         if other.id != newcomer.id and statements:
             found.update(_kept_by(snapshot, other, statements, newcomer))
     return frozenset(found)
-
-
-def _all(store: Store) -> Iterator[Ensemble]:
-    marker: str | None = None
-    while page := store.ensembles(project_id=None, page=Page(limit=PAGE, marker=marker)):
-        yield from page
-        if len(page) < PAGE:
-            return
-        marker = page[-1].id
 
 
 def _kept_by(

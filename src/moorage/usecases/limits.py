@@ -25,7 +25,7 @@ class Limits:
     """How long a claim keeps its place while its server is built."""
     longest_claim: Duration = 1 * DAY
     held_members: int = 10_000
-    """Places that a project may hold unclaimed at once, over all its ensembles."""
+    """Places that a project may hold or claim at once, over all its ensembles."""
     members: int = MAX_MEMBERS
     """Members of one ensemble."""
     time_limit: Duration = 5 * SECOND

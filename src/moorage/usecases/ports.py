@@ -105,6 +105,12 @@ class Store(Protocol):
     ) -> Sequence[Ensemble]:
         """Ensembles by creation; `project_id` None means every project."""
 
+    def ensembles_with(self, policy_type: str) -> Sequence[Ensemble]:
+        """Every project's ensembles that have a policy of the type, by creation."""
+
+    def held(self, project_id: str) -> int:
+        """How many of the project's members have places held or claimed at `now()`."""
+
     def decision(self, decision_id: str) -> Decision:
         """NotFound if there is none."""
 

@@ -23,7 +23,6 @@ from moorage.domain.period import FOREVER, Period
 from moorage.engine.build import build
 from moorage.usecases.additional import additional
 from moorage.usecases.explain import refusal
-from moorage.usecases.holding import held_members
 from moorage.usecases.joint import find, request_for, still_holds
 from moorage.usecases.kept import kept_hosts
 from moorage.usecases.limits import hold_within, time_limit_within
@@ -244,7 +243,7 @@ def _held(stand: Standing) -> int:
 
 def _check_quota(parts: Parts, ensemble: Ensemble, wanted: int, *, released: int) -> None:
     limit = parts.limits.held_members
-    used = held_members(parts.store, parts.limits, ensemble.project_id) - released
+    used = parts.store.held(ensemble.project_id) - released
     if used + wanted > limit:
         raise LimitExceeded("places held", limit=limit, used=max(used, 0), requested=wanted)
 
