@@ -98,7 +98,13 @@ def _solver_workers(settings: Settings, queue: int) -> Iterator[Program]:
         "log_level": settings.server.log_level,
     }
     for number in range(settings.pool.processes):
-        yield Program(f"solver {number + 1}", "moorage.solver.worker:main", config, (queue,))
+        yield Program(
+            f"solver {number + 1}",
+            "moorage.solver.worker:main",
+            config,
+            (queue,),
+            serves_others=True,
+        )
 
 
 @contextlib.contextmanager

@@ -98,7 +98,7 @@ def client() -> MakeClient:
     def make(
         apps: Mapping[str, Application] | None = None,
         *,
-        bounds: Bounds = Bounds(),
+        bounds: Bounds | None = None,
         checks: Mapping[str, Callable[[], object]] | None = None,
         **mount: Any,
     ) -> Client:
@@ -106,6 +106,6 @@ def client() -> MakeClient:
         places = {prefix or "root": prefix or "/" for prefix in given}
         house = House(version="1", places=places, checks=checks or {})
         mounts = [Mount(prefix or "root", prefix, app, **mount) for prefix, app in given.items()]
-        return Client(Kernel(mounts, authenticate=noauth2, house=house, bounds=bounds))
+        return Client(Kernel(mounts, authenticate=noauth2, house=house, bounds=bounds or Bounds()))
 
     return make

@@ -27,7 +27,7 @@ def test_a_body_without_a_length_gets_one(client: Any) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize(("length", "status"), [(10, 200), (11, 413), (1_000_000, 413)])
-def test_the_limit_is_exact(client: Any, chunked: bool, length: int, status: int) -> None:
+def test_the_limit_is_exact(client: Any, *, chunked: bool, length: int, status: int) -> None:
     environ: Environ = (
         {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""} if chunked else {}
     )
@@ -46,7 +46,7 @@ def test_a_length_that_is_no_number_is_refused(client: Any, length: str) -> None
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_half_a_body_reaches_nobody(client: Any, chunked: bool) -> None:
+def test_half_a_body_reaches_nobody(client: Any, *, chunked: bool) -> None:
     called = []
 
     def app(environ: Environ, start_response: StartResponse) -> list[bytes]:

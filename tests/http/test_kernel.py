@@ -152,7 +152,7 @@ def test_unicode_is_welcome(client: Any) -> None:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_an_unexpected_error_tells_nothing_but_the_request_id(
-    client: Any, caplog: pytest.LogCaptureFixture, late: bool
+    client: Any, caplog: pytest.LogCaptureFixture, *, late: bool
 ) -> None:
     def app(environ: Environ, start_response: StartResponse) -> Any:
         start_response("200 OK", [("content-type", "text/plain"), ("x-half", "done")])

@@ -37,6 +37,8 @@ class Program:
     """Whether the service cannot answer without it."""
     waits: bool = False
     """Whether it starts only when the service answers for the first time."""
+    serves_others: bool = False
+    """Whether the others need it to finish their work: it is stopped after them."""
 
 
 @dataclass

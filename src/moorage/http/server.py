@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 _granian: Any = import_module("granian._granian")
 _futures: Any = import_module("granian._futures")
 _loops: Any = import_module("granian._loops")
+_http: Any = import_module("granian.http")
 
 _CONNECTIONS: Final = 2048
 """Open connections one worker serves at a time."""
 _IDLE_THREAD_SECONDS: Final = 30
+_HEAD_MILLISECONDS: Final = 30_000
+"""How long a client may take to send a request's head, or keep a connection without one."""
 _TICK: Final = 0.02
 _QUIET_SECONDS: Final = 0.3
 """How long nothing must run before a server that was told to stop leaves its connections."""
@@ -66,6 +69,7 @@ def serve(application: Application, descriptor: int, *, threads: int) -> None:
         py_threads_idle_timeout=_IDLE_THREAD_SECONDS,
         backpressure=_CONNECTIONS,
         http_mode="1",
+        http1_opts=_http.HTTP1Settings(header_read_timeout=_HEAD_MILLISECONDS),
         metrics=(None, None),
     )
     bridge = _Bridge(application)

@@ -130,11 +130,13 @@ class Supervisor:
         ]
 
     def _stop(self) -> None:
-        for child in self._children:
-            child.stop()
         deadline = time.monotonic() + GRACE
-        for child in self._children:
-            child.finish(deadline)
+        for serves_others in (False, True):
+            ending = [c for c in self._children if c.program.serves_others is serves_others]
+            for child in ending:
+                child.stop()
+            for child in ending:
+                child.finish(deadline)
 
 
 @contextlib.contextmanager
