@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moorage.domain.describe import NOVA_SHORTHAND, read_statement
 from moorage.domain.ensembles import PolicyStatement, Selector
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from moorage.heat.marked import Marked
     from moorage.heat.paths import Path
     from moorage.heat.selectors import Cast
-
-_EVERYONE: Final = ("*",)
-_LEAST: Final = 2
-"""A server group of one restricts nobody."""
 
 Placed = tuple[PolicyStatement, "Marked"]
 """A policy, and the place of the template that states it."""
@@ -64,14 +60,14 @@ def statements(
 def _of_groups(cast: Cast, groups: Sequence[ServerGroup]) -> Iterator[Placed]:
     for group in groups:
         members = cast.of_group(group.path)
-        if len(members) < _LEAST:
+        if not members:
             continue
         kind, weight = NOVA_SHORTHAND[group.policy]
         limit = {} if group.max_per_host is None else {"max_per_domain": group.max_per_host}
         statement = PolicyStatement(
             name=str(group.path),
             type=kind,
-            members=cast.shortest(members),
+            members=members,
             weight=weight,
             parameters=MappingProxyType({"level": "host", **limit}),
         )
@@ -102,11 +98,13 @@ def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) 
     if isinstance(source, dict) and ("members" in source or "zip" in source):
         selectors = _seen(cast, statement, one)
     else:
-        group = groups.get(one.path)
-        members = cast.below(one.path) if group is None else cast.of_group(one.path)
-        if not members:
+        selectors = (
+            cast.of_group(one.path)
+            if one.path in groups
+            else cast.selected(Selector(everyone=True), one.path)
+        )
+        if not selectors:
             raise one.node.invalid("there is no member this policy could speak about")
-        selectors = cast.shortest(members)
     # What a group's definition states, each of its members states for itself.
     prefix = one.path if one.path.steps[-1].index else one.stack
     name = "/".join(filter(None, (str(prefix), statement.name)))
@@ -122,26 +120,22 @@ def _filled(source: object, one: Declared) -> object:
     name = f"{kind}" if last.index else f"{last.name}-{kind}"
     filled: dict[str, object] = {"name": name, **source}
     if "members" not in source and "zip" not in source:
-        filled["members"] = list(_EVERYONE)
+        filled["members"] = ["*"]
     return filled
 
 
 def _seen(cast: Cast, statement: PolicyStatement, one: Declared) -> tuple[Selector, ...]:
     columns: list[Selector] = []
     for selector in statement.members:
-        members = cast.selected(selector, one.stack)
-        if not members:
+        found = cast.selected(selector, one.stack)
+        if not found:
             raise one.node.invalid(f"{selector} means no member")
-        if not one.stack.steps:
-            columns.append(selector)
-            continue
-        shortest = cast.shortest(members)
-        if statement.zip and len(shortest) > 1:
+        if statement.zip and len(found) > 1 and one.stack.steps:
             raise one.node.invalid(
                 f"{selector} is part of several roles; zip it in the template that has them all"
             )
-        columns += shortest
-    return tuple(dict.fromkeys(columns))
+        columns += found if one.stack.steps else (selector,)
+    return tuple(columns) if statement.zip else tuple(dict.fromkeys(columns))
 
 
 def _at(node: Marked, error: InvalidDescription) -> InvalidDescription:

@@ -19,48 +19,68 @@ if TYPE_CHECKING:
     from moorage.heat.found import Server
 
 
+class View:
+    """The members at or below one path, by every way a selector seen from there can mean them."""
+
+    def __init__(
+        self, path: Path, members: Sequence[Path], tags: Mapping[str, frozenset[str]]
+    ) -> None:
+        self.everyone: list[MemberName] = []
+        self.roles: dict[str, list[MemberName]] = {}
+        self.members: dict[MemberName, list[MemberName]] = {}
+        self.tags: dict[str, list[MemberName]] = {}
+        for one in members:
+            name, seen = one.member_name(), one.within(path).member_name()
+            self.everyone.append(name)
+            self.roles.setdefault(seen.role, []).append(name)
+            self.members.setdefault(seen, []).append(name)
+            for tag in tags[name.role]:
+                self.tags.setdefault(tag, []).append(name)
+
+    def selected(self, selector: Selector) -> list[MemberName]:
+        """The members a selector means; may be none."""
+        if selector.everyone:
+            return self.everyone
+        if selector.tag is not None:
+            return self.tags.get(selector.tag, [])
+        if selector.member is not None:
+            return self.members.get(selector.member, [])
+        return self.roles.get(selector.role or "", [])
+
+
 class Cast:
-    """All servers of a template, by path, role and tag."""
+    """All servers of a template. What was asked once is remembered: templates repeat themselves."""
 
     def __init__(self, servers: Sequence[Server], tags: Mapping[str, frozenset[str]]) -> None:
         """Take every server found, and the tags of every role."""
         self._tags = tags
-        self._size: dict[str, int] = {}
-        self._below: dict[Path, list[Server]] = {}
-        self._in_group: dict[Path, list[Server]] = {}
+        self._size = Counter(one.path.member_name().role for one in servers)
+        self._below: dict[Path, list[Path]] = {}
+        self._in_group: dict[Path, list[MemberName]] = {}
+        self._views: dict[Path, View] = {}
+        self._found: dict[tuple[Path, Selector], tuple[Selector, ...]] = {}
         for server in servers:
-            role = server.path.member_name().role
-            self._size[role] = self._size.get(role, 0) + 1
             for length in range(len(server.path.steps) + 1):
-                self._below.setdefault(Path(server.path.steps[:length]), []).append(server)
+                above = Path(server.path.steps[:length])
+                self._below.setdefault(above, []).append(server.path)
             for group in server.groups:
-                self._in_group.setdefault(group, []).append(server)
+                self._in_group.setdefault(group, []).append(server.path.member_name())
 
-    def below(self, path: Path) -> list[MemberName]:
-        """The members at or below a path."""
-        return [one.path.member_name() for one in self._below.get(path, ())]
-
-    def of_group(self, group: Path) -> list[MemberName]:
+    def of_group(self, group: Path) -> tuple[Selector, ...]:
         """The members that say they belong to a server group."""
-        return [one.path.member_name() for one in self._in_group.get(group, ())]
+        return self.shortest(self._in_group.get(group, ()))
 
-    def selected(self, selector: Selector, stack: Path) -> list[MemberName]:
-        """The members a selector means, seen from a stack; may be none."""
-        return [
-            one.path.member_name()
-            for one in self._below.get(stack, ())
-            if self._means(selector, one, stack)
-        ]
+    def selected(self, selector: Selector, path: Path) -> tuple[Selector, ...]:
+        """What a selector means, seen from the stack (or resource) at a path; empty: nobody."""
+        key = (path, selector)
+        if key not in self._found:
+            self._found[key] = self.shortest(self._view(path).selected(selector))
+        return self._found[key]
 
-    def _means(self, selector: Selector, server: Server, stack: Path) -> bool:
-        if selector.everyone:
-            return True
-        if selector.tag is not None:
-            return selector.tag in self._tags[server.path.member_name().role]
-        seen = server.path.within(stack).member_name()
-        if selector.member is not None:
-            return selector.member == seen
-        return selector.role == seen.role
+    def _view(self, path: Path) -> View:
+        if path not in self._views:
+            self._views[path] = View(path, self._below.get(path, ()), self._tags)
+        return self._views[path]
 
     def shortest(self, members: Iterable[MemberName]) -> tuple[Selector, ...]:
         """Selectors for exactly these members: whole roles by name, the others one by one."""
