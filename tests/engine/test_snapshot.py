@@ -118,18 +118,37 @@ def content(snapshot: Snapshot) -> dict[str, object]:
     return found
 
 
+def whereabouts(snapshot: Snapshot) -> dict[int, set[str]]:
+    """Row -> consumers, as looked up by consumer; the same as the states say."""
+    found: dict[int, set[str]] = {}
+    for consumer in {f"c{tens * 10 + ones}" for tens in range(5) for ones in range(3)}:
+        for row in snapshot.rows_of_consumer(consumer):
+            found.setdefault(row, set()).add(consumer)
+    assert found == {
+        row: {one.consumer for one in state.occupants}
+        for row, state in enumerate(snapshot.states)
+        if state is not None and state.occupants
+    }
+    return found
+
+
 @given(history=st.lists(steps(), max_size=6))
 def test_step_by_step_equals_at_once(
     history: list[tuple[list[ProviderState], list[str], int]],
 ) -> None:
-    now, snapshot, stored = 0, Snapshot.empty(), {}
+    now, snapshot = 0, Snapshot.empty()
+    stored: dict[str, ProviderState] = {}
+    passed: list[tuple[Snapshot, dict[int, set[str]]]] = []
     for changed, gone, later in history:
         now = max(now, later)
         snapshot = snapshot.with_states(changed, removed=gone, now=now)
+        passed.append((snapshot, whereabouts(snapshot)))
         stored |= {state.provider.uuid: state for state in changed}
         stored = {name: state for name, state in stored.items() if name not in gone}
     at_once = Snapshot.empty(now=now).with_states(stored.values())
     assert content(snapshot) == content(at_once)
+    for older, found in passed:
+        assert whereabouts(older) == found, "a snapshot says the same for ever"
     for columns in snapshot.classes.values():
         assert (np.diff(columns.rows) > 0).all()
         assert np.array_equal(columns.position[columns.rows], np.arange(len(columns.rows)))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.engine.columns import ClassColumns, Entry, ProviderState
     from moorage.engine.snapshot import Snapshot
+    from moorage.engine.whereabouts import Whereabouts
 
     Ints: TypeAlias = NDArray[np.int64]
     Rows: TypeAlias = NDArray[np.int32]
@@ -78,6 +79,7 @@ class Draft:
             for row, state in self.changed.items():
                 states[row] = state
             fields["states"] = tuple(states)
+            fields["whereabouts"] = self._whereabouts()
             fields |= self._counters()
             fields |= self._classes()
             if self._structure_differs():
@@ -85,6 +87,14 @@ class Draft:
             fields["traits"] = self._traits()
             fields["aggregates"] = self._aggregates()
         return fields
+
+    def _whereabouts(self) -> Whereabouts | None:
+        """The old one with what changed; None, to be made anew, where there is none to go on."""
+        found = self.old.whereabouts
+        if found is None or found.stale:
+            return None
+        found.note(self.changed.items())
+        return found
 
     # --- per provider ---------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from moorage.engine.domains import numbered
 from moorage.engine.draft import Draft
 from moorage.engine.forest import Forest
 from moorage.engine.timeline import Spans, peaks
+from moorage.engine.whereabouts import Whereabouts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -77,6 +78,8 @@ class Snapshot:
     """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
     cache: dict[object, object] = field(default_factory=dict, repr=False)
     """What was derived from names, trees and topology: shared as long as these stay."""
+    whereabouts: Whereabouts | None = field(default=None, repr=False)
+    """Made by the first who asks where a consumer is; then handed on to what follows."""
 
     @classmethod
     def empty(cls, *, now: Instant = 0) -> Snapshot:
@@ -198,7 +201,17 @@ class Snapshot:
 
     def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
         """Rows on which the consumer has stored bookings, live or lapsed."""
-        return self._rows_of_consumer(consumer)
+        found = self.whereabouts
+        if found is None:
+            found = Whereabouts(self.states)
+            object.__setattr__(self, "whereabouts", found)
+        return tuple(
+            row
+            for row in sorted(found.rows(consumer))
+            if row < len(self.states)
+            and (state := self.states[row]) is not None
+            and any(one.consumer == consumer for one in state.occupants)
+        )
 
     def domains(self, level: Level) -> Rows:
         """[P] the number of each provider's domain at `level`, or -1; at `host` its root's row."""
@@ -223,7 +236,7 @@ class Snapshot:
         """
         columns = self.classes[resource_class]
         found = columns.peak_over(period)
-        touched = {row for consumer in without for row in self._rows_of_consumer(consumer)}
+        touched = {row for consumer in without for row in self.rows_of_consumer(consumer)}
         positions = [
             (row, int(columns.position[row]))
             for row in sorted(touched)
@@ -256,14 +269,3 @@ class Snapshot:
                 self.topology, level, names=self.names, root=self.root, alive=self.alive
             )
         return found  # type: ignore[return-value]  # only Domains are kept under a level
-
-    def _rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
-        index = self.__dict__.get("_consumers")
-        if index is None:
-            index = {}
-            for row, state in enumerate(self.states):
-                for occupant in state.occupants if state is not None else ():
-                    index.setdefault(occupant.consumer, []).append(row)
-            # Holds for this revision only, so not in `cache`.
-            object.__setattr__(self, "_consumers", index)
-        return tuple(index.get(consumer, ()))
