@@ -1,0 +1,90 @@
+"""Every body survives the wire, and what is written is what is read."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.api.native import requests
+from moorage.api.native.routes import ROUTES
+from moorage.domain.describe import read_statement
+from moorage.usecases.merge import merged_statement, written_statement
+
+names = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True)
+groups = st.lists(names | st.lists(names, min_size=1, max_size=3), max_size=3)
+amounts = st.dictionaries(names, st.integers(1, 2**31 - 1), min_size=1, max_size=3)
+roles = st.builds(
+    requests.RoleBody,
+    name=names,
+    kind=st.just("server"),
+    count=st.integers(0, 5000),
+    resources=amounts,
+    required=groups,
+    forbidden=st.lists(names, max_size=3),
+    member_of=groups,
+    tags=st.lists(names, max_size=3),
+)
+decides = st.builds(
+    requests.DecideBody,
+    hold=st.sampled_from([None, "PT10M", "10m"]),
+    objective=st.sampled_from(["spread", "pack", "balance"]),
+    seed=st.integers(0, 2**31 - 1),
+    max_additional=st.lists(names, max_size=3),
+)
+ensembles = st.builds(
+    requests.EnsembleCreate,
+    st.builds(
+        requests.EnsembleBody,
+        name=names,
+        metadata=st.dictionaries(names, st.text(max_size=20), max_size=3),
+        members=st.lists(roles, max_size=3),
+        decide=st.none() | decides,
+    ),
+)
+
+
+@given(ensembles)
+def test_a_request_comes_back_from_json_as_it_was(body: requests.EnsembleCreate) -> None:
+    wire = msgspec.json.encode(body)
+    assert msgspec.json.decode(wire, type=requests.EnsembleCreate) == body
+
+
+parameters = st.dictionaries(
+    names.filter(lambda n: n not in {"name", "type", "members", "zip", "strength", "phase"}),
+    st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=5), max_size=2),
+    max_size=3,
+)
+statements = st.builds(
+    lambda name, kind, form, selectors, strength, phase, rest: {
+        "name": name,
+        "type": kind,
+        form: selectors,
+        "strength": strength,
+        **phase,
+        **rest,
+    },
+    names,
+    names,
+    st.sampled_from(["members", "zip"]),
+    st.lists(st.sampled_from(["db", "db[1]", "*", "tag:x"]), min_size=1, max_size=3),
+    st.sampled_from(["required", "preferred", {"preferred": 7}]),
+    st.sampled_from([{}, {"phase": ["create"]}, {"phase": ["steady", "create"]}]),
+    parameters,
+)
+
+
+@given(statements)
+def test_a_policy_is_written_as_it_is_read(source: dict[str, Any]) -> None:
+    statement = read_statement(source, "p")
+    assert read_statement(written_statement(statement), "p") == statement
+    assert merged_statement(statement, {"name": statement.name}, "p") == statement
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda one: f"{one.method}{one.path}")
+def test_answers_have_types_that_msgspec_can_describe(route: Any) -> None:
+    for kind in (route.request, route.response):
+        if kind is not None:
+            assert kind.__doc__
+            assert msgspec.json.schema(kind)["$defs"][kind.__name__]["description"]
