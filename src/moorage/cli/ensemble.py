@@ -114,16 +114,15 @@ def described(ensemble: Ensemble, body: Mapping[str, Any]) -> RenderableType:
     policies = [
         (
             policy["name"],
-            policy["type"],
             _selected(policy),
-            _parameters(policy),
+            " ".join([policy["type"], *_parameters(policy)]),
             _met(standing.get(policy["name"])),
         )
         for policy in body.get("policies", ())
     ]
     parts = [head, "", table(["role", "#count", "flavor", "resources"], roles)]
     if policies:
-        parts += ["", table(["policy", "type", "members", "parameters", "met"], policies)]
+        parts += ["", table(["policy", "members", "rule", "met"], policies)]
     return stack(*parts)
 
 
@@ -142,7 +141,7 @@ def _selected(policy: Mapping[str, Any]) -> str:
 _OWN = frozenset({"name", "type", "members", "zip", "phase"})
 
 
-def _parameters(policy: Mapping[str, Any]) -> str:
+def _parameters(policy: Mapping[str, Any]) -> list[str]:
     said = []
     for name, value in policy.items():
         if name in _OWN or value == "required":
@@ -151,7 +150,7 @@ def _parameters(policy: Mapping[str, Any]) -> str:
             name, value = next(iter(value.items()))  # noqa: PLW2901 - {preferred: 5}
         shown = ",".join(map(str, value)) if isinstance(value, list) else value
         said.append(f"{name}={shown}")
-    return " ".join(said)
+    return said
 
 
 def _met(status: Any) -> str:  # noqa: ANN401 - a PolicyStatus or None

@@ -167,7 +167,10 @@ def listing(names: Iterable[str]) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `moorage` program."""
-    status = Program().run(sys.argv[1:] if argv is None else argv)
+    try:
+        status = Program().run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     if status == _BROKEN_PIPE:
         # The interpreter would complain about the pipe once more while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
