@@ -22,6 +22,7 @@ from moorage.domain.changes import (
     PutFlavor,
     PutInventories,
     PutTopology,
+    UpdateProvider,
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, Solve
@@ -239,6 +240,18 @@ def test_the_topology_is_replaced_whole(store: Ledger) -> None:
     write(store, PutTopology(Topology.build({}, [])))
     assert store.snapshot().topology_revision == 2
     assert store.snapshot().topology.domains == {}
+
+
+def test_a_renamed_host_keeps_its_place(store: Ledger) -> None:
+    write(store, CreateProvider("a", "host"), CreateProvider("b", "b"), PutTopology(RACKS))
+    write(store, UpdateProvider("a", "renamed"), UpdateProvider("b", "host"))
+    snapshot = store.snapshot()
+    rack = snapshot.domains(Level("location", "rack"))
+    assert rack[snapshot.row("a")] == 0
+    assert rack[snapshot.row("b")] == -1, "who takes the name does not take the place"
+    assert snapshot.topology_revision == 2
+    write(store, UpdateProvider("b", "again"))
+    assert store.snapshot().topology_revision == 2
 
 
 def test_a_changeset_may_rely_on_the_topology(store: Ledger) -> None:

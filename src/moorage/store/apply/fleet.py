@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, or_, select, update
@@ -11,6 +12,7 @@ from moorage.store import bodies, tables
 
 if TYPE_CHECKING:
     from moorage.domain.changes import DeleteFlavor, PutFlavor, PutTopology
+    from moorage.domain.topology import Topology
     from moorage.store.batch import Batch
 
 _f = tables.flavors.c
@@ -60,7 +62,26 @@ def put_topology(batch: Batch, change: PutTopology) -> None:
     for _, host in change.topology.attachments:
         if host not in known:
             raise UnknownName("host", host, path=f"attachments.{host}")
-    body = bodies.TOPOLOGY.encode(change.topology)
+    _write(batch, change.topology)
+
+
+def rename_host(batch: Batch, old: str, new: str) -> None:
+    """Let a renamed root provider keep its place: the topology knows hosts by name."""
+    body = batch.connection.scalars(select(tables.topology.c.body)).one_or_none()
+    if body is None:
+        return
+    stored = bodies.TOPOLOGY.decode(body)
+    if not any(host == old for _, host in stored.attachments):
+        return
+    renamed = {
+        (tree, new if host == old else host): domain
+        for (tree, host), domain in stored.attachments.items()
+    }
+    _write(batch, replace(stored, attachments=renamed))
+
+
+def _write(batch: Batch, topology: Topology) -> None:
+    body = bodies.TOPOLOGY.encode(topology)
     table = tables.topology
     written = batch.connection.execute(update(table).where(table.c.id == 1).values(body=body))
     if not written.rowcount:

@@ -15,6 +15,7 @@ from moorage.domain.errors import (
     UnknownName,
 )
 from moorage.store import tables
+from moorage.store.apply.fleet import rename_host
 
 if TYPE_CHECKING:
     from moorage.domain.changes import CreateProvider, DeleteProvider, UpdateProvider
@@ -93,6 +94,8 @@ def update_provider(batch: Batch, change: UpdateProvider) -> None:
             .where(_p.uuid == change.uuid)
             .values(name=change.name, updated_at=batch.now)
         )
+        if stored.parent is None:
+            rename_host(batch, str(stored.name), change.name)
     if change.set_parent and stored.parent != change.parent_uuid:
         _move(batch, change.uuid, str(stored.root), change.parent_uuid)
     batch.touch(change.uuid)
