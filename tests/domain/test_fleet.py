@@ -193,6 +193,13 @@ def test_drawn_load_leaves_room_for_what_is_placed() -> None:
     assert len(on_first) == 1, "h1 is past its target already"
 
 
+def test_a_load_of_crumbs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moorage.domain.fleet_load.MAX_CONSUMERS", 20)
+    with pytest.raises(InvalidDescription, match="more than 20 consumers") as caught:
+        expand(fleet(load=(drawn(mean=1.0),)))
+    assert caught.value.line == 40
+
+
 def test_an_unknown_name_is_an_unknown_name() -> None:
     with pytest.raises(UnknownName):
         expand(fleet(load=(drawn(classes=frozenset({"gpu"})),)))

@@ -27,6 +27,9 @@ CONSUMERS: Final = UUID("0d1f9a04-8f3b-5d51-8a0e-6d5f1d0c9b77")
 SERVER_TYPE: Final = "INSTANCE"
 """The consumer type Nova writes for its servers."""
 
+MAX_CONSUMERS: Final = 1_000_000
+"""Consumers of one drawn load; more is a flavor far too small for the hosts."""
+
 FULLEST: Final = 0.98
 """No drawn target is above this share of a host's capacity."""
 
@@ -116,15 +119,25 @@ def draw(
     """Servers of drawn flavors on each host, up to the host's drawn fill.
 
     Raises:
-        InvalidDescription: an unknown flavor or level.
+        InvalidDescription: an unknown flavor or level, or an absurd number of consumers.
     """
     for name in load.flavors:
         if name not in flavors:
             unknown = UnknownName("flavor", name, path=f"load.{load.name}.flavors")
             unknown.line = load.line
             raise unknown
+    drawn = 0
     for host in hosts:
-        yield from _fill(load, host, target=_target(load, host, topology), room=room, of=flavors)
+        target = _target(load, host, topology)
+        for one in _fill(load, host, target=target, room=room, of=flavors):
+            drawn += 1
+            if drawn > MAX_CONSUMERS:
+                raise InvalidDescription(
+                    f"load {load.name} draws more than {MAX_CONSUMERS} consumers",
+                    path=f"load.{load.name}",
+                    line=load.line,
+                )
+            yield one
 
 
 def _fill(
