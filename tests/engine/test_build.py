@@ -143,6 +143,21 @@ def test_foreigners_are_everybody_but_the_ensembles_own_consumers() -> None:
     assert [one.consumer for one in ground.foreigners(0)] == ["theirs"]
 
 
+def test_foreigners_on_a_child_provider_stand_on_its_host() -> None:
+    child = ResourceProvider(
+        uuid(2), "h1-numa", uuid(1), uuid(1), inventories=(Inventory("PCPU", 4),)
+    )
+    taken = Booking("theirs", uuid(2), {"PCPU": 1}, Period(NOW))
+    lapsed = booking(1, 1, Period(NOW), "gone")
+    nested = ProviderState(child, (taken,), (Occupant("theirs", OTHER_PROJECT),))
+    root = state(1, bookings=(replace(lapsed, lapses_at=NOW),))
+    found = build(request(), snapshot(root, nested))
+    assert found.terrain.names == ("h1",)
+    assert [one.consumer for one in found.ground.foreigners(0)] == ["theirs"]
+    alone = build(request(), snapshot(root))
+    assert list(alone.ground.foreigners(0)) == []
+
+
 def test_names_mean_hosts_domains_and_aggregates() -> None:
     fence = statement("f", "fence", "*", domains=["h1", "r2", "agg"], traits=["CUSTOM_A"])
     has = frozenset({"CUSTOM_A"})

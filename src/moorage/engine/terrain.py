@@ -8,7 +8,7 @@ member more) is judged without going back to the snapshot, and an instance can b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -128,7 +128,7 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             level: (snapshot.domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
             for level in _levels(topology)
         },
-        occupants_of=lambda row: snapshot.occupants(int(rows[row])),
+        occupants_of=_occupants(snapshot, rows),
     )
 
 
@@ -149,6 +149,23 @@ def _hosts(snapshot: Snapshot) -> Ints:
     rows = snapshot.roots.astype(np.int64)
     sharing = snapshot.traits.get(SHARING)
     return rows if sharing is None else rows[~sharing[rows]]
+
+
+def _occupants(snapshot: Snapshot, rows: Ints) -> Callable[[int], Sequence[Occupant]]:
+    """Who is on a host, looked up once; most hosts have no children, and then it is quick."""
+    parents = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    parents[snapshot.parent[snapshot.alive & (snapshot.parent >= 0)]] = True
+
+    @cache
+    def of(row: int) -> Sequence[Occupant]:
+        host = int(rows[row])
+        if parents[host]:
+            return snapshot.occupants(host)
+        state = snapshot.state(host)
+        live = {one.consumer for one in state.bookings if one.live(snapshot.taken_at)}
+        return tuple(one for one in state.occupants if one.consumer in live)
+
+    return of
 
 
 def _levels(topology: Topology) -> Iterator[Level]:

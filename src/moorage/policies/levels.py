@@ -42,8 +42,8 @@ def standing(
 ) -> Iterator[OnlyOn]:
     """Keep the members on hosts that stand in a domain of the level; nothing if all do."""
     domains = ground.domains(level)
-    hosts = frozenset(host for host, domain in enumerate(domains) if domain >= 0)
-    if len(hosts) < ground.host_count:
+    if -1 in domains:
+        hosts = frozenset(host for host, domain in enumerate(domains) if domain >= 0)
         yield OnlyOn(policy=name, members=edge, weight=weight, hosts=hosts)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import MISSING, Field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from moorage.domain.errors import InvalidDescription
@@ -45,7 +46,7 @@ def read(cls: type[T], parameters: Mapping[str, object], *, path: str) -> T:
             raise InvalidDescription(
                 f"no parameter {name!r}; there are: {', '.join(known)}", path=_at(path, name)
             )
-    hints = get_type_hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]  # every class is hashable
     values: dict[str, Any] = {}
     for name, field in known.items():
         if name in parameters:
@@ -57,7 +58,7 @@ def read(cls: type[T], parameters: Mapping[str, object], *, path: str) -> T:
 
 def schema(cls: type) -> dict[str, object]:
     """The JSON schema (draft 2020-12) of a policy's parameters."""
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     return {
         "type": "object",
         "properties": {f.name: _property(hints[f.name], f) for f in fields(cls)},
@@ -74,6 +75,11 @@ def given(policy: object) -> dict[str, object]:
         if _required(field) or value != _default(field):
             found[field.name] = sorted(value) if isinstance(value, frozenset) else value
     return found
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _value(value: object, hint: object, field: Field[Any], path: str) -> object:
