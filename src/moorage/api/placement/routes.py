@@ -26,7 +26,7 @@ from moorage.api.placement import (
 )
 from moorage.api.placement.refusals import Refusal
 from moorage.api.placement.request import Parts, Request
-from moorage.api.placement.schemas import BODIES
+from moorage.api.placement.validation import body_schema
 from moorage.http.microversion import Response
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Route:
 
     def takes_json(self, spoken: Spoken) -> bool:
         """Whether the operation has a body in the client's version."""
-        return spoken.schema(self.operation, BODIES.get(self.operation)) is not None
+        return body_schema(self.operation, spoken) is not None
 
     @property
     def gives_json(self) -> bool:

@@ -29,12 +29,15 @@ def list_all(parts: Parts, request: Request) -> Response:
     wanted = _by_name(request.value("name"))
     carried = _associated(request.value("associated"))
     used = {name for name, mask in parts.store.snapshot().traits.items() if mask.any()}
-    names = [
-        one.name
+    found = [
+        one
         for one in parts.store.traits()
         if wanted(one.name) and (carried is None or (one.name in used) == carried)
     ]
-    return Response(body={"traits": names}, modified=newest(parts, set(names)))
+    return Response(
+        body={"traits": [one.name for one in found]},
+        modified=max((one.updated_at for one in found), default=parts.store.now()),
+    )
 
 
 def _by_name(text: str | None) -> Callable[[str], bool]:

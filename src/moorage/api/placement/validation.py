@@ -100,13 +100,18 @@ def check_value(value: JSON, schema: JSON) -> ValidationError | None:
     return fault
 
 
-# Both caches are bounded by operations x versions: a history makes one `Spoken` per version.
+# All caches are bounded by operations x versions: a history makes one `Spoken` per version.
+
+
+@cache
+def body_schema(operation: Operation, spoken: Spoken) -> JSON:
+    """The schema of the operation's body in the client's version; None where it has no body."""
+    return spoken.schema(operation, BODIES.get(operation))
 
 
 @cache
 def _body_validator(operation: Operation, spoken: Spoken) -> Draft202012Validator:
-    schema = spoken.schema(operation, BODIES.get(operation))
-    return Draft202012Validator(schema, format_checker=_BODY_FORMATS)
+    return Draft202012Validator(body_schema(operation, spoken), format_checker=_BODY_FORMATS)
 
 
 @cache
