@@ -162,7 +162,7 @@ def start(tmp_path: Path) -> Iterator[StartService]:
         yield make
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service for the tests that leave it running."""
     with starter(tmp_path_factory.mktemp("shared")) as make:
