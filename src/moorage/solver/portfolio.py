@@ -52,11 +52,11 @@ class Portfolio:
 
 
 def _better(quick: Outcome, exact: Outcome) -> Outcome:
-    """The cheaper answer with the tighter bound; a verdict beats none."""
-    if exact.verdict is Verdict.UNKNOWN:
+    """The cheaper answer with the tighter bound; a proof counts where nobody has an answer."""
+    if quick.verdict is not Verdict.FEASIBLE:
+        return quick if exact.verdict is Verdict.UNKNOWN else exact
+    if exact.verdict is not Verdict.FEASIBLE:
         return quick
-    if exact.verdict is Verdict.INFEASIBLE or quick.verdict is not Verdict.FEASIBLE:
-        return exact
     best = exact if exact.value < quick.value else quick
     return replace(best, bound=min(best.value, max(quick.bound, exact.bound)))
 

@@ -25,7 +25,9 @@ from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import random_built
 
 CHUNKS = 10
-SEEDS = 8 * settings.default.max_examples // CHUNKS  # type: ignore[union-attr]  # a profile is loaded
+PROFILE = settings.default
+assert PROFILE is not None, "tests/conftest.py loads one"
+SEEDS = (4 * PROFILE.max_examples if PROFILE.max_examples > 500 else 400) // CHUNKS
 
 
 def feasible(problem: Problem) -> bool:
