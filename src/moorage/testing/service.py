@@ -36,13 +36,15 @@ OPERATOR: Final = Caller("op", "operations", frozenset({"admin"}))
 TENANT: Final = Caller("ann", "project-a", frozenset({"member"}))
 OTHER: Final = Caller("bob", "project-b", frozenset({"member"}))
 READER: Final = Caller("rae", "project-a", frozenset({"reader"}))
+NINE: Final = parse_instant("2026-11-21T09:00:00Z")
+"""Where tests begin."""
 
 
 @dataclass
 class HandClock:
     """A clock that somebody sets."""
 
-    instant: Instant = parse_instant("2026-11-21T09:00:00Z")
+    instant: Instant = NINE
 
     def now(self) -> Instant:
         """The instant it shows."""
