@@ -1,0 +1,56 @@
+"""The feed: by difference while the log reaches back, from scratch when it does not."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider
+from moorage.store import commit, open_store, states, tables
+
+
+@pytest.fixture
+def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "_TRIM_EVERY", 5)
+    monkeypatch.setattr(commit, "KEPT", 3)
+
+
+def test_who_slept_longer_than_the_log_loads_everything(tmp_path: Path, short_log: None) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    writer, sleeper = open_store(url), open_store(url)
+    writer.commit(Changeset((CreateProvider("gone", "gone"),)))
+    assert sleeper.snapshot().uuids == ("gone",)
+    writer.commit(Changeset((DeleteProvider("gone"),)))
+    for number in range(12):
+        writer.commit(Changeset((CreateProvider(f"p{number}", f"p{number}"),)))
+    with writer._backend.reading() as connection:
+        oldest = connection.scalars(select(func.min(tables.changes.c.revision))).one()
+        start = connection.scalars(select(tables.ledger.c.log_start)).one()
+    assert (start, oldest) == (7, 8), "the log was cut, at the revision it says"
+    awake = sleeper.snapshot()
+    assert awake.revision == 14
+    assert set(awake.row_of) == {f"p{number}" for number in range(12)}
+    writer.close()
+    sleeper.close()
+
+
+def test_a_difference_loads_only_what_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
+    store.commit(Changeset(tuple(CreateProvider(name, name) for name in "abc")))
+    store.snapshot()
+    loaded: list[str] = []
+    load = states.states
+
+    def watched(connection: object, uuids: set[str]) -> object:
+        loaded.extend(sorted(uuids))
+        return load(connection, uuids)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(states, "states", watched)
+    store.commit(Changeset((CreateProvider("d", "d"), DeleteProvider("b"))))
+    assert set(store.snapshot().row_of) == {"a", "c", "d"}
+    assert loaded == ["b", "d"]
+    store.snapshot()
+    assert loaded == ["b", "d"], "nothing is loaded when nothing changed"
+    store.close()
