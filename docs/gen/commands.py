@@ -31,7 +31,7 @@ def page() -> str:
 
 def helped(name: str) -> str:
     """The help of one command, as its parser prints it."""
-    from moorage.cli.main import Program
+    from moorage.cli.program import Program
 
     program = Program()
     make, found, _ = program.command_manager.find_command(name.split())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from moorage.cli.main import Program
+from moorage.cli.program import Program
 from moorage.cli.sim_process import end
 from moorage.client import registry
 
@@ -76,7 +76,7 @@ def offline(tmp_path: Path) -> Cli:
     return Cli(clean(tmp_path))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A state directory; what is registered there is stopped in the end."""
     home = tmp_path_factory.mktemp("state")
@@ -85,9 +85,9 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         end(one.pid)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sim(state: Path) -> Cli:
-    """The three racks of the first story, shared by a module; its operator's command line."""
+    """The three racks of the first story, shared by all; its operator's command line."""
     cli = Cli(clean(state) | {"OS_CLOUD": "shared"})
     started = cli("sim", "start", "--fleet", "three-racks.yaml", "--now", NOW, "--name", "shared")
     assert started.status == 0, started

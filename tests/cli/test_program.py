@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from moorage.cli.commands import COMMANDS, NOUNS
-from moorage.cli.main import Late, Program
+from moorage.cli.program import Late, Program
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -120,7 +120,7 @@ class Run:
 
 def ran(words: list[str], out: TextIO) -> tuple[int, str]:
     """Run a command in this process; its status and its output, which is shown as it comes."""
-    from moorage.cli.main import Program
+    from moorage.cli.program import Program
 
     both = Tee(out)
     stream = cast("TextIO", both)

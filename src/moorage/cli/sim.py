@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -81,15 +80,14 @@ class Start(Command):
             raise Running(f"simulation {name} runs already (moorage sim stop --name {name})")
         now = parse_instant(args.now) if args.now else time.time_ns() // 1000
         fleet = fleets.expanded(args.fleet)
-        started = sim_process.start(sim_process.directory_of(name, os.environ), now, port=args.port)
+        directory = sim_process.directory_of(name, os.environ)
         try:
+            started = sim_process.start(directory, now, port=args.port)
             with connect(started.access) as client:
                 fleets.load(client, fleet, self.app.stderr)
-            registration = started.registration(name, fleet.name)
-            registry.write(state, registration)
+            registry.write(state, started.registration(name, fleet.name))
         except BaseException:
-            sim_process.end(started.pid)
-            shutil.rmtree(started.directory, ignore_errors=True)
+            sim_process.discard(directory)
             raise
         body = {
             "simulation": {
@@ -125,7 +123,7 @@ class Stop(Command):
         found = running(args.name)
         sim_process.end(found.pid)
         registry.forget(registry.state_directory(os.environ), found.name)
-        shutil.rmtree(Path(found.directory), ignore_errors=True)
+        sim_process.discard(Path(found.directory))
         return Shown({"stopped": found.name}, f"stopped {found.name}")
 
 

@@ -22,7 +22,7 @@ from moorage.client.discovery import OPERATOR_TOKEN, Access
 from moorage.domain.errors import MoorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from moorage.domain.period import Instant
@@ -69,14 +69,14 @@ def start(directory: Path, now: Instant, *, port: int | None) -> Started:
     """Start a server in an empty directory of its own; return when it answers.
 
     Raises:
-        DidNotStart: it ended or stayed silent; nothing is left running.
+        DidNotStart: it ended or stayed silent. What is left of it is the caller's to `discard`.
     """
     from moorage.store.settable_clock import create
 
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True, mode=0o700)
     create(clock_file(directory), now)
-    with (directory / "log").open("wb") as log:
+    with (directory / "log").open("wb") as log, undisturbed():
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             _command(directory, port or 0),
             cwd=directory,
@@ -86,16 +86,37 @@ def start(directory: Path, now: Instant, *, port: int | None) -> Started:
             stderr=log,
             start_new_session=True,
         )
+        known = f"{process.pid} {registry.born(process.pid) or ''}"
+        (directory / "pid").write_text(known, encoding="ascii")
+    endpoint = _endpoint_once_ready(process, directory)
+    # It is meant to outlive this process: without a status of its own, `subprocess` would
+    # complain of a child that nobody waits for.
+    process.returncode = 0
+    return Started(process.pid, endpoint, directory)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let Ctrl-C (and SIGTERM) wait until the block is done: no child without a known id."""
+    noted: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in numbers}
     try:
-        endpoint = _endpoint_once_ready(process, directory)
-        # It is meant to outlive this process: without a status of its own, `subprocess` would
-        # complain of a child that nobody waits for.
-        process.returncode = 0
-        return Started(process.pid, endpoint, directory)
-    except BaseException:
-        end(process.pid)
-        process.wait()
-        raise
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for one in noted:
+        signal.raise_signal(one)
+
+
+def discard(directory: Path) -> None:
+    """End what was started in the directory, if it still runs, and remove it."""
+    with contextlib.suppress(OSError, ValueError):
+        pid, _, birth = (directory / "pid").read_text(encoding="ascii").partition(" ")
+        if registry.born(int(pid)) == birth:
+            end(int(pid))
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def clock_file(directory: Path) -> Path:

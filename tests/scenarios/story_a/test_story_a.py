@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.cli.main import Program
+from moorage.cli.program import Program
 from moorage.cli.sim_process import end
 from moorage.client import registry
 

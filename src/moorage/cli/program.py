@@ -1,0 +1,163 @@
+"""The program: global options, the commands' table, errors to exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import traceback
+from importlib import import_module
+from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from cliff.app import App
+from cliff.commandmanager import CommandManager
+
+from moorage.cli.commands import COMMANDS, NOUNS
+from moorage.cli.output import FAILED, INTERRUPTED, OK, USAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TextIO
+
+    from cliff.command import Command
+    from cliff.commandmanager import EntryPointWrapper
+
+SUMMARY: Final = "Place an application jointly, hold the places, claim them one by one."
+START: Final = """\
+to see it work, without a cloud:
+  moorage demo
+to try it by hand:
+  moorage sim start --fleet three-racks.yaml && export OS_CLOUD=moorage-sim
+  moorage ensemble create -f shop.yaml --hold 10m
+  moorage ensemble show shop --map
+A command's own help: moorage ensemble create --help. Ids may be shortened.
+Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise.
+"""
+BROKEN_PIPE: Final = 141
+
+
+class Late:
+    """A command that is imported when it is needed; to cliff, an entry point."""
+
+    def __init__(self, name: str, value: str) -> None:
+        self.name = name
+        self.value = value
+
+    def load(self) -> type[Command]:
+        """Import the class."""
+        module, _, name = self.value.partition(":")
+        found: type[Command] = getattr(import_module(module), name)
+        return found
+
+
+class Program(App):
+    """The application."""
+
+    NAME = "moorage"
+
+    def __init__(self, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
+        commands = CommandManager(None)
+        super().__init__(SUMMARY, version_of("moorage"), commands, stdout=stdout, stderr=stderr)
+        del commands.commands["help"]
+        for name, (value, _) in COMMANDS.items():
+            commands.commands[name] = cast("EntryPointWrapper", Late(name, value))
+
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,
+        argparse_kwargs: dict[str, Any] | None = None,
+    ) -> argparse.ArgumentParser:
+        """The global options; they stand before the command."""
+        parser = argparse.ArgumentParser(
+            prog=self.NAME,
+            usage="moorage [options] <noun> <verb> [arguments]",
+            description=description,
+            epilog=overview(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **(argparse_kwargs or {}),
+        )
+        add = parser.add_argument
+        add("--version", action="version", version=f"moorage {version}")
+        add("--endpoint", metavar="URL", help="where the service is (MOORAGE_ENDPOINT, OS_CLOUD)")
+        add("--token", metavar="TOKEN", help="who asks (MOORAGE_TOKEN, OS_TOKEN)")
+        add("--project", metavar="ID", help="ask as a user of this project (noauth2)")
+        add("--role", metavar="ROLE", help="... with this role (default with --project: member)")
+        add("--debug", action="store_true", help="show tracebacks")
+        add("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        return parser
+
+    def run(self, argv: Sequence[str]) -> int:
+        """Run one command line; return the exit status."""
+        try:
+            self.options = self.parser.parse_args(list(argv))
+            words = self.options.command
+            if not words:
+                self.parser.print_help(self.stdout)
+                return OK
+            return self._run(words)
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else FAILED
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except BrokenPipeError:
+            return BROKEN_PIPE
+
+    def _run(self, words: list[str]) -> int:
+        try:
+            factory, name, rest = self.command_manager.find_command(words)
+        except ValueError:
+            return self._unknown(words)
+        command = factory(self, self.options, name)
+        args = command.get_parser(f"{self.NAME} {name}").parse_args(rest)
+        try:
+            status = command.run(args)
+            self.stdout.flush()
+        except (KeyboardInterrupt, BrokenPipeError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the one place that tells people of errors
+            return self._tell(error, getattr(args, "form", "table"))
+        return int(status)
+
+    def _tell(self, error: Exception, form: str) -> int:
+        from moorage.cli import failures, output
+
+        if self.options.debug:
+            traceback.print_exception(error, file=self.stderr)
+        if form == "table":
+            self.stdout.flush()
+            self.stderr.write(failures.sentence(error) + "\n")
+        else:
+            output.show(output.Shown(failures.body(error), ""), form, self.stdout)
+        return failures.exit_status(error)
+
+    def _unknown(self, words: list[str]) -> int:
+        noun = words[0]
+        verbs = [name for name in COMMANDS if name.split()[0] == noun]
+        if verbs and (len(words) == 1 or words[1] in {"-h", "--help", "help"}):
+            self.stdout.write("\n".join(listing(verbs)) + "\n")
+            return OK if len(words) > 1 else USAGE
+        said = " ".join(word for word in words[:2] if not word.startswith("-"))
+        likely = verbs or self.get_fuzzy_matches(noun)[:4]
+        self.stderr.write(f"moorage: no such command: {said}\n")
+        self.stderr.write("\n".join(["Did you mean:", *listing(likely)]) + "\n")
+        return USAGE
+
+
+def overview() -> str:
+    """The commands by noun, and how to begin."""
+    width = max(len(noun) for noun in NOUNS)
+    lines = ["commands:"]
+    for noun, summary in NOUNS.items():
+        lines.append(f"  {noun:{width}}  {summary}")
+        verbs = [name.partition(" ")[2] for name in COMMANDS if name.split()[0] == noun]
+        if any(verbs):
+            lines.append(f"  {'':{width}}    {' · '.join(verbs)}")
+    return "\n".join([*lines, "", START])
+
+
+def listing(names: Iterable[str]) -> list[str]:
+    """Commands with their summaries, one a line."""
+    known = [name for name in names if name in COMMANDS]
+    width = max((len(name) for name in known), default=0)
+    return [f"  moorage {name:{width}}  {COMMANDS[name][1]}" for name in known]
