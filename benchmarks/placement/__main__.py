@@ -1,0 +1,137 @@
+"""Moorage's Placement beside openstack-placement, in one run.
+
+    python -m benchmarks.placement
+    python -m benchmarks.placement --hosts 10000 --rows limit,all,nova
+    python -m benchmarks.placement --ours-only --shapes wide
+
+Fills both databases with the same fleet, starts both servers, compares their answers and prints
+server CPU and wall time per row. Results go to benchmarks/placement/ when `--write` is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.placement import fill, report, same
+from benchmarks.placement.measure import measure
+from benchmarks.placement.rows import ROWS, Row
+from benchmarks.placement.servers import Server, ours, theirs
+from benchmarks.placement.shapes import SHAPES
+
+HERE: Final = Path(__file__).parent
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    asked = _arguments()
+    rows = [
+        row
+        for row in ROWS
+        if (not asked.rows or row.key in asked.rows) and row.shape in asked.shapes
+    ]
+    if not rows:
+        sys.exit(f"no such row; there are {', '.join(row.key for row in ROWS)}")
+    facts = report.machine() | {
+        "engine": "SQLite",
+        "command": f"python -m benchmarks.placement {' '.join(sys.argv[1:])}".strip(),
+        "memory": {},
+    }
+    print("\n".join(report.HEAD), flush=True)
+    results: list[dict[str, Any]] = []
+    for hosts in asked.hosts:
+        for shape in SHAPES:
+            mine = [row for row in rows if row.shape == shape]
+            if mine:
+                results += _shape(shape, hosts, mine, asked, facts)
+    if asked.write:
+        report.write(HERE, facts, results)
+
+
+def _shape(
+    shape: str, hosts: int, rows: list[Row], asked: argparse.Namespace, facts: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Every row of one fleet."""
+    nodes = list(SHAPES[shape](hosts))
+    with tempfile.TemporaryDirectory(prefix="moorage-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        peer = None
+        if not asked.ours_only and any(row.peer for row in rows):
+            url = f"sqlite:///{folder / 'theirs.db'}"
+            peer = stack.enter_context(theirs(url, folder))
+            _note(f"{shape}: theirs filled in", lambda: fill.fill_peer(url, nodes))
+            # It keeps resource classes and traits in memory: restart, so that it reads ours.
+            stack.close()
+            peer = stack.enter_context(theirs(url, folder))
+        url = f"sqlite:///{folder / 'ours.db'}"
+        _note(f"{shape}: ours filled in", lambda: fill.fill_ours(url, nodes))
+        own = stack.enter_context(ours(url, folder))
+        first = own.client()
+        _note(f"{shape}: ours reads the ledger in", lambda: first.get("/resource_providers?name=x"))
+        found = [_row(row, hosts, own, peer, asked) for row in rows]
+        facts["memory"][shape] = {
+            "hosts": hosts,
+            "ours": own.memory(),
+            "theirs": peer.memory() if peer else None,
+        }
+        return found
+
+
+def _row(
+    row: Row, hosts: int, own: Server, peer: Server | None, asked: argparse.Namespace
+) -> dict[str, Any]:
+    figures: dict[str, Any] = {
+        "row": row.key,
+        "title": row.title,
+        "hosts": hosts,
+        "target": row.target,
+        "bound_ms": row.bound_ms,
+    }
+    if peer and row.peer and row.same:
+        figures["agreed"] = same.check(own.client(), peer.client(), row.same)
+    limits = {"samples": asked.samples, "seconds": asked.seconds}
+    figures["ours"] = measure(own, row, hosts, **limits).as_json()
+    if peer and row.peer:
+        figures["theirs"] = measure(peer, row, hosts, **limits).as_json()
+    print(report.line(figures), flush=True)
+    return figures
+
+
+def _note(what: str, work: Any) -> None:  # noqa: ANN401 - any callable
+    began = time.perf_counter()
+    work()
+    print(f"  {what} {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.placement",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = _names
+    parser.add_argument("--hosts", type=_sizes, default=[1000], help="sizes, by comma (1000)")
+    parser.add_argument("--rows", type=names, default=[], help="row keys, by comma (all)")
+    parser.add_argument("--shapes", type=names, default=list(SHAPES), help="fleets (all)")
+    parser.add_argument("--samples", type=int, default=3, help="samples per row (3)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="least length of one (1)")
+    parser.add_argument("--ours-only", action="store_true", help="leave the reference out")
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md, results.json")
+    return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+if __name__ == "__main__":
+    main()

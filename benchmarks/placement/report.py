@@ -1,0 +1,84 @@
+"""The table, the results file, and the machine they are from."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HEAD = (
+    "| row | hosts | theirs CPU ms | ours CPU ms | ratio | target | theirs wall | ours wall |",
+    "|---|---|---|---|---|---|---|---|",
+)
+
+
+def machine() -> dict[str, Any]:
+    """Facts of this machine and moment."""
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="minutes"),
+        "processor": model,
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+    }
+
+
+def line(result: dict[str, Any]) -> str:
+    """One row of the table."""
+    ours, theirs = result["ours"], result.get("theirs")
+    target = f"{result['target']:g}×" if result["target"] else "–"
+    if result["bound_ms"]:
+        target = f"< {result['bound_ms']:g} ms"
+    ratio = f"{theirs['cpu_ms'] / ours['cpu_ms']:.0f}×" if theirs else "–"
+    cells = (
+        result["title"],
+        f"{result['hosts']:,}",
+        f"{theirs['cpu_ms']:.1f}" if theirs else "–",
+        f"{ours['cpu_ms']:.2f}",
+        ratio,
+        target,
+        f"{theirs['wall_ms']:.1f}" if theirs else "–",
+        f"{ours['wall_ms']:.2f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def write(folder: Path, facts: dict[str, Any], results: list[dict[str, Any]]) -> None:
+    """`results.json` and `RESULTS.md` in the folder."""
+    whole = {"machine": facts, "results": results}
+    (folder / "results.json").write_text(json.dumps(whole, indent=1) + "\n")
+    lines = [
+        "# Placement beside openstack-placement 16.0.0",
+        "",
+        f"{facts['date']}, {facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f}),"
+        f" Python {facts['python']}, Linux {facts['kernel']}, {facts['engine']}.",
+        "",
+        f"    {facts['command']}",
+        "",
+        "CPU is user and system time of the server's whole process tree per repetition, wall what"
+        " one client waits; medians over samples. The reference runs behind gunicorn with two"
+        " processes, Moorage as `moorage serve` with one worker, both on the same engine and fleet.",
+        "",
+        *HEAD,
+        *(line(one) for one in results),
+        "",
+        "Resident MiB after the rows (biggest process, whole tree):",
+        "",
+        *(
+            f"- {shape}, {one['hosts']:,} hosts: ours {one['ours']}, theirs {one['theirs']}"
+            for shape, one in facts["memory"].items()
+        ),
+    ]
+    (folder / "RESULTS.md").write_text("\n".join(lines) + "\n")

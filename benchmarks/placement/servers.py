@@ -1,0 +1,159 @@
+"""Both servers as processes on free ports, and what their process trees cost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.placement.client import Client
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_START_SECONDS: Final = 90
+_STOP_SECONDS: Final = 20
+PEER_WORKERS: Final = 2
+
+_CONF: Final = """\
+[api]
+auth_strategy = noauth2
+[placement_database]
+connection = {url}
+sync_on_startup = True
+[DEFAULT]
+log_file = {log}
+"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    port: int
+    prefix: str
+
+    def client(self) -> Client:
+        """A connection of its own."""
+        return Client(self.port, self.prefix)
+
+    def cpu(self) -> float:
+        """Seconds of user and system time of the process tree, ended children included."""
+        return sum(one.cpu for one in tree(self.process.pid)) / _TICKS
+
+    def memory(self) -> dict[str, int]:
+        """Resident MiB of the processes that serve, biggest first, by role."""
+        found = sorted((one.pages for one in tree(self.process.pid)), reverse=True)
+        return {"biggest": found[0] * _PAGE >> 20, "tree": sum(found) * _PAGE >> 20}
+
+
+@dataclass(frozen=True)
+class _Process:
+    pid: int
+    parent: int
+    cpu: int
+    pages: int
+
+
+def tree(root: int) -> list[_Process]:
+    """A process and all below it, from /proc."""
+    everyone = list(_processes())
+    found = [one for one in everyone if one.pid == root]
+    for one in found:
+        found.extend(child for child in everyone if child.parent == one.pid)
+    return found
+
+
+def _processes() -> Iterator[_Process]:
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        # proc(5): after the name come state, ppid; utime is field 14, cstime 17, rss 24.
+        yield _Process(
+            int(entry.name), int(fields[1]), sum(map(int, fields[11:15])), int(fields[21])
+        )
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def ours(url: str, folder: Path) -> Iterator[Server]:
+    """`moorage serve` with one worker, as it is by default."""
+    port = free_port()
+    command = [
+        str(Path(sys.executable).with_name("moorage")),
+        "serve",
+        *("--host", "127.0.0.1", "--port", str(port)),
+        *("--database", url, "--log-level", "warning"),
+    ]
+    yield from _running("ours", command, port, "/placement", folder, dict(os.environ))
+
+
+@contextmanager
+def theirs(url: str, folder: Path) -> Iterator[Server]:
+    """The reference behind gunicorn with two processes."""
+    port = free_port()
+    conf = folder / "etc"
+    conf.mkdir(exist_ok=True)
+    (conf / "placement.conf").write_text(_CONF.format(url=url, log=folder / "peer.log"))
+    command = [
+        str(Path(sys.executable).with_name("gunicorn")),
+        *("--workers", str(PEER_WORKERS), "--bind", f"127.0.0.1:{port}"),
+        *("--timeout", "600", "--log-level", "warning", "--no-control-socket"),
+        "placement.wsgi.api:application",
+    ]
+    environ = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(conf)}
+    yield from _running("theirs", command, port, "", folder, environ)
+
+
+def _running(
+    name: str, command: list[str], port: int, prefix: str, folder: Path, environ: dict[str, str]
+) -> Iterator[Server]:
+    log = folder / f"{name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - commands of our own making
+            command, stdout=output, stderr=subprocess.STDOUT, env=environ
+        )
+    server = Server(name, process, port, prefix)
+    try:
+        _await(server, log)
+        yield server
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _await(server: Server, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    client = server.client()
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            break
+        try:
+            if client.get("/resource_classes").status == 200:  # noqa: PLR2004 - OK
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"{server.name} did not start:\n{log.read_text()[-2000:]}")
