@@ -4,16 +4,21 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import (
     CLAIM_TABLE,
     DECISION_TABLE,
+    Claim,
     ClaimState,
     ClaimStep,
+    Decision,
     DecisionState,
     DecisionStep,
+    Solve,
     claim_after,
     decision_after,
 )
+from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
+from moorage.domain.requests import Objective
 
 TERMINAL_DECISIONS = {DecisionState.EXPIRED, DecisionState.RELEASED, DecisionState.SUPERSEDED}
 TERMINAL_CLAIMS = {ClaimState.ACTIVE, ClaimState.FAILED, ClaimState.EXPIRED}
@@ -80,3 +85,39 @@ def test_capacity_is_what_placement_makes_of_it(
 def test_the_broken_unit_rule_is_named(amount: int, rule: str | None) -> None:
     inventory = Inventory("VCPU", 16, min_unit=2, max_unit=8, step_size=2)
     assert inventory.rule_broken_by(amount) == rule
+
+
+SOLVE = Solve("greedy", value=0, bound=0, proven=True, wall_ms=0.0, seed=0)
+
+
+def decision(state: DecisionState) -> Decision:
+    return Decision(
+        id="d",
+        ensemble_id="e",
+        project_id="p",
+        ensemble_generation=0,
+        state=state,
+        period=Period(0),
+        expires_at=20,
+        hold=10,
+        objective=Objective.SPREAD,
+        solve=SOLVE,
+        places={},
+        policies=(),
+        revision=1,
+    )
+
+
+@pytest.mark.parametrize("state", DecisionState)
+def test_a_hold_reads_as_expired_from_its_last_instant_on(state: DecisionState) -> None:
+    assert decision(state).state_at(19) is state
+    lapsed = DecisionState.EXPIRED if state is DecisionState.HELD else state
+    assert decision(state).state_at(20) is lapsed
+
+
+@pytest.mark.parametrize("state", ClaimState)
+def test_a_claim_reads_as_expired_from_its_last_instant_on(state: ClaimState) -> None:
+    claim = Claim("c", "d", "e", "p", MemberName("db", 0), state, lapses_at=20)
+    assert claim.state_at(19) is state
+    lapsed = ClaimState.EXPIRED if state is ClaimState.BUILDING else state
+    assert claim.state_at(20) is lapsed

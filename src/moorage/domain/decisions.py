@@ -168,6 +168,12 @@ class Decision:
     updated_at: Instant = 0
     generation: int = 0
 
+    def state_at(self, now: Instant) -> DecisionState:
+        """The state as it is at `now`, though nobody has recorded the lapse yet."""
+        if self.state is DecisionState.HELD and self.expires_at <= now:
+            return decision_after(self.state, DecisionStep.LAPSE)
+        return self.state
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -187,3 +193,9 @@ class Claim:
     """Fingerprint of the request that made it, as `Decision.digest`."""
     created_at: Instant = 0
     updated_at: Instant = 0
+
+    def state_at(self, now: Instant) -> ClaimState:
+        """The state as it is at `now`, though nobody has recorded the lapse yet."""
+        if self.state is ClaimState.BUILDING and self.lapses_at <= now:
+            return claim_after(self.state, ClaimStep.LAPSE)
+        return self.state

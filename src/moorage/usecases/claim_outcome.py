@@ -151,9 +151,7 @@ def closing(parts: Parts, ended: Claim) -> Iterator[Change]:
 
 def _active(parts: Parts, claim: Claim, server_id: str) -> Claim:
     now = parts.store.now()
-    if claim.state is ClaimState.EXPIRED or (
-        claim.state is ClaimState.BUILDING and claim.lapses_at <= now
-    ):
+    if claim.state_at(now) is ClaimState.EXPIRED:
         raise HoldExpired("the claim has lapsed and its place is gone")
     state = claim_after(claim.state, ClaimStep.ACTIVATE)
     return replace(claim, state=state, server_id=server_id, updated_at=now)

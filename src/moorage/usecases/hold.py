@@ -121,8 +121,7 @@ def check_held(decision: Decision, now: Instant) -> None:
     Raises:
         HoldExpired: it has lapsed.
     """
-    lapsed = decision.state is DecisionState.HELD and decision.expires_at <= now
-    if lapsed or decision.state is DecisionState.EXPIRED:
+    if decision.state_at(now) is DecisionState.EXPIRED:
         raise HoldExpired("the hold has lapsed; decide again")
 
 

@@ -126,12 +126,13 @@ def decision_view(
     dry_run: bool = False,
 ) -> answers.Decision:
     """A decision with its assignments. A host that has left the fleet has no domains."""
+    now = snapshot.taken_at
     return answers.Decision(
         id=decision.id,
         ensemble_id=decision.ensemble_id,
         ensemble_generation=decision.ensemble_generation,
         project_id=decision.project_id,
-        status=decision.state.value,
+        status=decision.state_at(now).value,
         expires_at=instant(decision.expires_at),
         hold=format_duration(decision.hold),
         renewals=decision.renewals,
@@ -146,7 +147,7 @@ def decision_view(
             seed=decision.solve.seed,
         ),
         assignments=[
-            assignment_view(call, name, place, ensemble, snapshot, _claimant(claims, name))
+            assignment_view(call, name, place, ensemble, snapshot, _claimant(now, claims, name))
             for name, place in sorted(decision.places.items())
         ],
         policies=[
@@ -195,9 +196,10 @@ def assignment_view(
     )
 
 
-def _claimant(claims: Sequence[Claim], name: MemberName) -> str | None:
+def _claimant(now: Instant, claims: Sequence[Claim], name: MemberName) -> str | None:
     open_states = {ClaimState.BUILDING, ClaimState.ACTIVE}
-    return next((c.id for c in claims if c.member == name and c.state in open_states), None)
+    ours = (claim for claim in claims if claim.member == name)
+    return next((c.id for c in ours if c.state_at(now) in open_states), None)
 
 
 def member_view(
@@ -229,7 +231,7 @@ def claim_view(
         ensemble_id=claim.ensemble_id,
         project_id=claim.project_id,
         member=str(claim.member),
-        status=claim.state.value,
+        status=claim.state_at(call.parts.store.now()).value,
         expires_at=instant(claim.lapses_at),
         server_id=claim.server_id,
         comparison=answers.Comparison(
