@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.domain.describe import read_statement
 from moorage.domain.ensembles import PolicyStatement, Selector
 from moorage.domain.errors import InvalidDescription, UnknownName, UnknownPolicy
 from moorage.domain.topology import Topology
-from moorage.policies import discover, parse, shorthand
+from moorage.policies import discover, parse
 from moorage.policies.contract import Example
 from moorage.policies.parameters import given as written
 from moorage.policies.parameters import schema
@@ -118,11 +119,11 @@ def test_what_is_given_reads_back(keep: int, lose: int, level: str) -> None:
     ],
 )
 def test_novas_names_are_shorthand(word: str, type_: str, weight: int | None) -> None:
-    found = shorthand(word)
+    found = read_statement(word, path="policies[0]")
     assert (found.type, found.weight, str(found.members[0])) == (type_, weight, "*")
     assert parse(found).type == type_
 
 
 def test_an_unknown_shorthand_suggests_the_nearest() -> None:
     with pytest.raises(UnknownPolicy, match="did you mean soft-affinity"):
-        shorthand("softaffinity")
+        read_statement("softaffinity", path="policies[0]")

@@ -122,7 +122,7 @@ SIXTY: Final = (
     Step(
         f"sim start --fleet thousand-hosts.yaml --name {SECOND} --now {NOW}",
         (r"1000 hosts",),
-        remark="Sixty servers in eight roles on a thousand hosts, two thirds full.",
+        remark="Sixty servers in eight roles on a thousand hosts, their memory two thirds full.",
     ),
     Step("fleet show", (r"1000 hosts",)),
     Step("ensemble check sixty.yaml", (r"^OK 8 roles, 60 members, 14 policies",)),

@@ -7,6 +7,7 @@ written (`policies` checks them). Unknown fields are errors that name their plac
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from moorage.domain.ensembles import (
     PolicyStatement,
     Selector,
 )
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import InvalidDescription, UnknownPolicy
 from moorage.domain.resources import Amounts, amounts
 
 KINDS: Final = ("server",)
@@ -220,8 +221,9 @@ def read_strength(source: object, path: str) -> int | None:
 
 def _shorthand(text: str, path: str) -> PolicyStatement:
     if text not in NOVA_SHORTHAND:
-        known = ", ".join(NOVA_SHORTHAND)
-        raise InvalidDescription(f"not a policy nor one of {known}: {text!r}", path=path)
+        near = difflib.get_close_matches(text, NOVA_SHORTHAND, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(NOVA_SHORTHAND)}"
+        raise UnknownPolicy(f"unknown policy name {text!r}; {hint}", path=path)
     kind, weight = NOVA_SHORTHAND[text]
     return PolicyStatement(
         name=text,

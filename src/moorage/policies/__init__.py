@@ -7,6 +7,6 @@ in the reference. Nothing here knows a solver, a store or a socket.
 `discover` lists the policies, `parse` makes one from a caller's statement.
 """
 
-from moorage.policies.registry import discover, parse, shorthand
+from moorage.policies.registry import discover, parse
 
-__all__ = ["discover", "parse", "shorthand"]
+__all__ = ["discover", "parse"]

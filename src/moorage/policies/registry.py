@@ -7,25 +7,15 @@ import importlib
 import pkgutil
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
-from moorage.domain.ensembles import PolicyStatement, Selector
-from moorage.domain.errors import InvalidDescription, UnknownPolicy
+from moorage.domain.errors import UnknownPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.ensembles import PolicyStatement
     from moorage.policies.contract import Policy
-
-NOVA: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
-    {
-        "affinity": ("affinity", None),
-        "anti-affinity": ("anti-affinity", None),
-        "soft-affinity": ("affinity", 1),
-        "soft-anti-affinity": ("anti-affinity", 1),
-    }
-)
-"""The policy names of Nova's server groups, as (type, weight) at level host."""
 
 
 @cache
@@ -66,22 +56,3 @@ def parse(statement: PolicyStatement, *, path: str | None = None) -> Policy:
         hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(known)}"
         raise UnknownPolicy(f"unknown policy type {statement.type!r}{hint}", path=f"{place}.type")
     return known[statement.type].parse(statement.parameters, path=place)
-
-
-def shorthand(text: str, *, path: str = "policies") -> PolicyStatement:
-    """A statement from one of Nova's four policy names, over all members, at level host.
-
-    Raises:
-        UnknownPolicy: another word.
-        InvalidDescription: not a word at all.
-    """
-    if not isinstance(text, str):
-        raise InvalidDescription(
-            f"a policy is an object or one of Nova's names: {text!r}", path=path
-        )
-    if text not in NOVA:
-        near = difflib.get_close_matches(text, NOVA, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(NOVA)}"
-        raise UnknownPolicy(f"unknown policy name {text!r}{hint}", path=path)
-    type_, weight = NOVA[text]
-    return PolicyStatement(name=text, type=type_, members=(Selector(everyone=True),), weight=weight)
