@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gen.markdown import code, table, text
 
 if TYPE_CHECKING:
-    from moorage.options import Setting
+    from moorage.options.kinds import Setting
 
 ABOUT: Final = """\
 Every setting is an option of `moorage serve`, a key of the configuration file and an environment
@@ -26,11 +26,10 @@ def page() -> str:
 def row(setting: Setting) -> tuple[str, ...]:
     """One setting in its three spellings."""
     name = setting.name
-    default = setting.default if isinstance(setting.default, str) else ",".join(setting.default)
     return (
         f"`--{name.replace('_', '-')} {setting.metavar}`",
         f"`MOORAGE_{name.upper()}`",
         code(name),
-        code(default) if default else "",
+        code(setting.written_default) if setting.default else "",
         text(setting.help),
     )

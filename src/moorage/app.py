@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api import native, placement
 from moorage.http.auth import noauth2
+from moorage.http.cors import with_cors
 from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.refusals import unauthorized_bare
@@ -109,21 +110,22 @@ def assemble(settings: Settings, parts: Parts) -> Application:
         places={mount.name: mount.prefix or "/" for mount in mounts},
         checks={"database": parts.store.snapshot},
     )
-    return Kernel(
+    kernel = Kernel(
         mounts,
         authenticate=STRATEGIES[settings.server.auth],
         house=house,
         bounds=settings.server.bounds,
     )
+    return with_cors(kernel, settings.server.cors)
 
 
 def application(config: Mapping[str, Any]) -> Application:
     """The application of an HTTP worker process, with its background work started.
 
-    `config` is what `moorage.service` sends: `values` and `sources` of the settings, and the
+    `config` is what `moorage.service` sends: the effective settings, and the
     address of the solver processes.
     """
-    settings = configure(Effective(config["values"], config["sources"]))
+    settings = configure(Effective(**config["effective"]))
     parts = make_parts(settings, solver=Portfolio(PoolSolver(config["solver"])))
     parts.store.snapshot()  # read in before the first request, not during it
     expiry.start(parts.store, partial(expire, parts), interval=_EXPIRY_SECONDS)

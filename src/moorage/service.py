@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,8 +72,7 @@ def _http_workers(
     config = {
         "application": "moorage.app:application",
         "settings": {
-            "values": dict(effective.values),
-            "sources": dict(effective.sources),
+            "effective": asdict(effective),
             "solver": address,
         },
         "listener": listener,

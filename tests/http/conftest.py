@@ -2,16 +2,19 @@
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from moorage.app import create_app
 from moorage.http.auth import noauth2
 from moorage.http.house import House
 from moorage.http.kernel import Bounds, Kernel, Mount
 from moorage.http.wsgi import Application, Environ, Headers, StartResponse
+from moorage.settings import configure, read
+from moorage.store import open_store
 
 
 @dataclass
@@ -48,6 +51,9 @@ class Client:
             "PATH_INFO": path.encode().decode("latin-1"),
             "QUERY_STRING": query,
             "SERVER_PROTOCOL": "HTTP/1.1",
+            "SERVER_NAME": "moorage.example",
+            "SERVER_PORT": "80",
+            "wsgi.url_scheme": "http",
             "wsgi.input": io.BytesIO(body),
             "CONTENT_LENGTH": str(len(body)) if body else "",
         }
@@ -109,3 +115,16 @@ def client() -> MakeClient:
         return Client(Kernel(mounts, authenticate=noauth2, house=house, bounds=bounds or Bounds()))
 
     return make
+
+
+@pytest.fixture
+def whole() -> Iterator[Callable[..., Client]]:
+    """Make a client of the whole application, by settings: `whole(auth="token-file", …)`."""
+    ledger = open_store("sqlite://")
+
+    def make(config_file: str | None = None, **given: Any) -> Client:
+        files = () if config_file is None else (config_file,)
+        return Client(create_app(configure(read(given, {}, files)), store=ledger))
+
+    yield make
+    ledger.close()

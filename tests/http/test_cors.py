@@ -73,3 +73,36 @@ def test_options_without_a_preflight_is_an_ordinary_method() -> None:
 
 def test_without_allowed_origins_the_application_stands_alone() -> None:
     assert with_cors(app, CorsConfig()) is app
+
+
+def test_the_settings_reach_the_whole_application(whole: Any) -> None:
+    given = {
+        "cors_allowed_origin": [HOME],
+        "cors_allow_header": ["OpenStack-API-Version", "X-Auth-Token"],
+        "cors_expose_header": ["X-OpenStack-Request-Id"],
+        "cors_max_age": "60",
+    }
+    client = whole(**given)
+    path = "/placement/resource_providers"
+    asked = {
+        "HTTP_ORIGIN": HOME,
+        "HTTP_ACCESS_CONTROL_REQUEST_METHOD": "GET",
+        "HTTP_ACCESS_CONTROL_REQUEST_HEADERS": "openstack-api-version",
+    }
+    allowed = client("OPTIONS", path, token=None, environ=asked)
+    assert (allowed.status, allowed.headers["access-control-allow-origin"]) == (200, HOME)
+    assert allowed.headers["access-control-max-age"] == "60"
+    assert allowed.headers["access-control-allow-credentials"] == "true"
+    refused = client("OPTIONS", path, token=None, environ=asked | {"HTTP_ORIGIN": STRANGER})
+    assert refused.status == 200
+    assert not [name for name in refused.headers if name.startswith("access-control")]
+    unknown = client("GET", path, token=None, environ={"HTTP_ORIGIN": HOME})
+    assert (unknown.status, unknown.headers["access-control-allow-origin"]) == (401, HOME)
+    assert unknown.headers["access-control-expose-headers"] == "X-OpenStack-Request-Id"
+    assert client("OPTIONS", path, environ={"HTTP_ORIGIN": HOME}).status == 405
+
+
+def test_without_the_settings_options_is_an_ordinary_method(whole: Any) -> None:
+    client = whole()
+    asked = {"HTTP_ORIGIN": HOME, "HTTP_ACCESS_CONTROL_REQUEST_METHOD": "GET"}
+    assert client("OPTIONS", "/placement/resource_providers", environ=asked).status == 405

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from moorage import options, settings
 from moorage.domain.period import HOUR, MINUTE
+from moorage.options import kinds
 from moorage.settings import BadSetting, Effective, configure, read
 
 Write = Callable[[str], str]
+MULTI = {setting.name for setting in options.SETTINGS if setting.multi}
 
 
 @pytest.fixture
@@ -75,13 +78,19 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "longest_claim": "2d",
         "solver_queue": "5",
         "solver_workers": "5",
+        "enforce_new_defaults": "yes",
+        "cors_allow_credentials": "no",
+        "cors_allowed_origin": "https://site.example:8443",
+        "cors_allow_header": "X-Auth-Token",
+        "trusted_proxies": "10.0.0.0/24",
     }
+    pair = {"tls_cert": {"tls_key": "k"}, "tls_key": {"tls_cert": "c"}}.get(setting.name, {})
     text = said.get(setting.name, "17")
     expected = setting.type(text)
     for found in (
-        read({setting.name: [text] if setting.multi else text}, {}, ()),
-        read({}, {f"MOORAGE_{setting.name.upper()}": text}, ()),
-        read({}, {}, (write(f"[DEFAULT]\n{setting.name} = {text}\n"),)),
+        read({setting.name: [text] if setting.multi else text, **pair}, {}, ()),
+        read(pair, {f"MOORAGE_{setting.name.upper()}": text}, ()),
+        read(pair, {}, (write(f"[DEFAULT]\n{setting.name} = {text}\n"),)),
     ):
         assert found.sources[setting.name] != "default"
         value = found.values[setting.name]
@@ -99,7 +108,11 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         ("hold_default", "0s", "must be longer than nothing"),
         ("body_limit", "16X", "must be a size in bytes such as 16M"),
         ("log_level", "loud", "must be one of debug, info, warning, error"),
-        ("auth", "none", "must be one of noauth2"),
+        ("auth", "none", "must be one of noauth2, token-file, keystone"),
+        ("trusted_proxies", "proxy.example", "must be an IP address or a network"),
+        ("trusted_proxies", "10.0.0.1/24", "must be an IP address or a network"),
+        ("cors_allowed_origin", "dashboard.example", "must be an origin"),
+        ("cors_allow_header", "x y", "must be the name of a header"),
         ("insecure", "maybe", "must be true or false"),
         ("host", "a b", "must be an IP address or a host name"),
         ("mount", "placement", "must be NAME=/PATH"),
@@ -115,7 +128,7 @@ def test_a_bad_value_names_the_setting_and_its_place(
     variable = f"MOORAGE_{name.upper()}"
     option = f"command line, --{name.replace('_', '-')}"
     for given_, environ, files, source in (
-        ({name: [text] if name == "mount" else text}, {}, (), option),
+        ({name: [text] if name in MULTI else text}, {}, (), option),
         ({}, {variable: text}, (), f"environment, {variable}"),
         ({}, {}, (file,), f"file {file}"),
     ):
@@ -129,7 +142,7 @@ def test_a_bad_value_names_the_setting_and_its_place(
     ("text", "problem"),
     [
         ("[DEFAULT]\nprot = 1\n", "setting prot"),
-        ("[api]\nport = 1\n", "the only section is [DEFAULT]"),
+        ("[api]\nport = 1\n", "the only sections are [DEFAULT]"),
         ("port = 1\n", "Section must be started"),
         ("[DEFAULT\n", "Invalid section"),
     ],
@@ -170,6 +183,10 @@ def test_a_named_file_must_exist_and_is_the_only_one(write: Write, tmp_path: Pat
         ({"solve_time_limit": "2m"}, "solve_time_limit"),
         ({"threads": "9"}, "threads"),
         ({"mount": ["native=/placement"]}, "mount"),
+        ({"tls_cert": "c"}, "tls_cert"),
+        ({"tls_key": "k"}, "tls_key"),
+        ({"auth": "token-file"}, "auth"),
+        ({"auth": "keystone"}, "auth"),
         ({"mount": ["native=/", "placement=/"]}, "mount"),
     ],
 )
@@ -187,6 +204,7 @@ def test_settings_that_do_not_go_together(values: dict[str, Any], name: str) -> 
         {"host": "localhost"},
         {"host": "127.8.9.1"},
         {"host": "::1"},
+        {"host": "0.0.0.0", "auth": "token-file", "token_file": "tokens"},
         {"hold_default": "5h", "longest_hold": "6h"},
     ],
 )
@@ -211,8 +229,8 @@ def test_mounts_are_given_over_the_defaults(given_: list[str], mounts: dict[str,
 
 def test_values_survive_the_way_to_a_child() -> None:
     effective = read({"mount": ["placement=/"], "longest_hold": "6h"}, {}, ())
-    sent = json.loads(json.dumps({"values": effective.values, "sources": effective.sources}))
-    assert configure(Effective(sent["values"], sent["sources"])) == configure(effective)
+    sent = json.loads(json.dumps(asdict(effective)))
+    assert configure(Effective(**sent)) == configure(effective)
 
 
 def test_what_is_shown_is_a_file_that_means_the_same_without_secrets(write: Write) -> None:
@@ -229,7 +247,7 @@ def test_what_is_shown_is_a_file_that_means_the_same_without_secrets(write: Writ
 
 @given(st.integers(min_value=1, max_value=2**50))
 def test_a_size_is_shown_as_it_is_read(number: int) -> None:
-    assert options.size(options.show_size(number)) == number
+    assert kinds.size(kinds.show_size(number)) == number
 
 
 def test_durations_are_read_in_both_forms() -> None:
@@ -242,3 +260,37 @@ def test_the_environment_of_others_is_never_read(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MOORAGE_PORT", "2")
     assert read({}, {}, ()).values["port"] == 8778
     assert settings.ENVIRONMENT_PREFIX == "MOORAGE_"
+
+
+KEYSTONE = """
+[keystone_authtoken]
+auth_url = http://keystone.example/v3
+password = p$ss=word
+memcache_secret_key = hidden
+transport = rabbit://me:hidden@host
+"""
+
+
+def test_the_section_of_keystone_passes_through_and_is_masked(write: Write) -> None:
+    file = write("[DEFAULT]\nauth = keystone\n" + KEYSTONE)
+    effective = read({}, {}, (file,))
+    assert configure(effective).callers.keystone == {
+        "auth_url": "http://keystone.example/v3",
+        "password": "p$ss=word",
+        "memcache_secret_key": "hidden",
+        "transport": "rabbit://me:hidden@host",
+    }
+    shown = "\n".join(effective.lines())
+    assert "auth_url = http://keystone.example/v3" in shown
+    assert f"# file {file}" in shown
+    assert "ss=word" not in shown
+    assert "hidden" not in shown
+
+
+def test_lists_in_the_environment_have_commas() -> None:
+    environ = {"MOORAGE_CORS_ALLOWED_ORIGIN": "https://a, https://b", "MOORAGE_TRUSTED_PROXIES": ""}
+    found = configure(read({}, environ, ())).server
+    assert found.cors.allowed_origins == {"https://a", "https://b"}
+    assert found.trusted_proxies == ()
+    methods = configure(read({"cors_allow_method": ["GET"]}, {}, ())).server.cors.allow_methods
+    assert methods == {"GET"}

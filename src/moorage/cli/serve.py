@@ -53,7 +53,7 @@ class Serve(Command):
                 more["action"] = "append"
             elif setting.metavar == "BOOL":
                 more |= {"nargs": "?", "const": _YES}
-            default = f" (default {setting.default})" if setting.default else ""
+            default = f" (default {setting.written_default})" if setting.default else ""
             parser.add_argument(
                 f"--{setting.name.replace('_', '-')}",
                 help=(setting.help + default).replace("%", "%%"),

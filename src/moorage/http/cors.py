@@ -35,7 +35,9 @@ class CorsConfig:
 
     allowed_origins: frozenset[str] = frozenset()
     """Origins as browsers send them (`https://host`); `*` for any."""
-    allow_methods: frozenset[str] = frozenset({"OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE"})
+    allow_methods: frozenset[str] = frozenset(
+        {"OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH"}
+    )
     allow_headers: frozenset[str] = frozenset()
     """Request headers beyond the simple ones, lower case."""
     expose_headers: tuple[str, ...] = ()

@@ -7,12 +7,24 @@ about. Rules are scoped to projects: a request with a system scope meets none of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.domain.errors import Forbidden
 
 if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class RulesConfig:
+    """Which rules are in force."""
+
+    file: str | None = None
+    """A policy file of oslo.policy, or None for the defaults."""
+    new_defaults: bool = False
+    """The reference's `enforce_new_defaults`."""
+
 
 Check: TypeAlias = Callable[["Caller", "str | None"], bool]
 """Says whether a caller meets a rule; the second argument is the project asked about."""

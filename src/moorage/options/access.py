@@ -1,0 +1,126 @@
+"""Settings of access: who is believed, who may do what, and how the wire is protected."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.options.kinds import (
+    Setting,
+    name,
+    network,
+    one_of,
+    origin,
+    show_truth,
+    truth,
+    whole,
+)
+
+_DAY: Final = 86_400
+
+ACCESS: Final = (
+    Setting(
+        "auth",
+        one_of("noauth2", "token-file", "keystone"),
+        "noauth2",
+        "STRATEGY",
+        "How callers are known. noauth2 believes the token, `user[:project]`; token-file knows the"
+        " tokens of `token_file`; keystone asks the service of section [keystone_authtoken].",
+    ),
+    Setting(
+        "insecure",
+        truth,
+        "false",
+        "BOOL",
+        "Allow noauth2 on an address that others can reach.",
+        show=show_truth,
+    ),
+    Setting(
+        "token_file",
+        str,
+        "",
+        "FILE",
+        "The tokens of auth token-file, written by `moorage token`. Read again when it changes.",
+    ),
+    Setting(
+        "policy_file",
+        str,
+        "",
+        "FILE",
+        "Access rules of the Placement API other than the defaults: a YAML file of oslo.policy,"
+        " with the rule names of Placement. Read again when it changes. Empty: the defaults.",
+    ),
+    Setting(
+        "enforce_new_defaults",
+        truth,
+        "false",
+        "BOOL",
+        "Placement's newer default rules: POST /reshaper takes the role service; admin is not"
+        " enough.",
+        show=show_truth,
+    ),
+    Setting(
+        "tls_cert",
+        str,
+        "",
+        "FILE",
+        "Serve HTTPS with this certificate chain (PEM). Empty: plain HTTP.",
+    ),
+    Setting("tls_key", str, "", "FILE", "The private key of `tls_cert` (PEM)."),
+    Setting(
+        "trusted_proxies",
+        network,
+        (),
+        "ADDRESS",
+        "Addresses or networks of proxies whose X-Forwarded-Proto, -Host and -Prefix are believed."
+        " May be repeated; comma-separated in the environment.",
+        multi=True,
+    ),
+    Setting(
+        "cors_allowed_origin",
+        origin,
+        (),
+        "ORIGIN",
+        "A web site whose pages may read answers, as https://dashboard.example.org; * for any. May"
+        " be repeated; comma-separated in the environment.",
+        multi=True,
+    ),
+    Setting(
+        "cors_allow_header",
+        name,
+        (),
+        "HEADER",
+        "A request header such pages may send beyond the simple ones. May be repeated.",
+        multi=True,
+    ),
+    Setting(
+        "cors_allow_method",
+        name,
+        ("OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "PATCH"),
+        "METHOD",
+        "A method such pages may use. May be repeated; what is given replaces the default.",
+        multi=True,
+    ),
+    Setting(
+        "cors_expose_header",
+        name,
+        (),
+        "HEADER",
+        "An answer's header such pages may read. May be repeated.",
+        multi=True,
+    ),
+    Setting(
+        "cors_allow_credentials",
+        truth,
+        "true",
+        "BOOL",
+        "Whether such pages may send cookies and the like; never together with *.",
+        show=show_truth,
+    ),
+    Setting(
+        "cors_max_age",
+        whole(0, 365 * _DAY),
+        "3600",
+        "SECONDS",
+        "How long a browser may remember the answer to a preflight.",
+    ),
+)

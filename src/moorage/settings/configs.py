@@ -1,0 +1,156 @@
+"""From values to the frozen configs of all parts, checked against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.api.placement.access import RulesConfig
+from moorage.http.config import CallersConfig, ServerConfig, Tls, is_loopback
+from moorage.http.cors import CorsConfig
+from moorage.http.kernel import Bounds
+from moorage.options import default_database
+from moorage.settings.effective import KEYSTONE, BadSetting
+from moorage.solver.config import PoolConfig
+from moorage.usecases.limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from moorage.settings.effective import Effective
+
+READERS: Final = 128
+"""Request bodies a worker receives at a time, beyond the requests it works on."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The configs of all parts."""
+
+    database: str
+    database_directory: Path | None
+    """The default database's directory, to be made if it is not there."""
+    clock_file: str | None
+    callers: CallersConfig
+    rules: RulesConfig
+    server: ServerConfig
+    pool: PoolConfig
+    limits: Limits
+
+
+def configure(effective: Effective) -> Settings:
+    """The configs for these values, checked against each other.
+
+    Raises:
+        BadSetting: two settings do not go together.
+    """
+    value = effective.values
+    _check_together(effective)
+    default = default_database()
+    return Settings(
+        database=value["database"],
+        database_directory=default.parent if value["database"] == f"sqlite:///{default}" else None,
+        clock_file=value["clock_file"] or None,
+        callers=CallersConfig(
+            token_file=value["token_file"] or None, keystone=dict(effective.keystone)
+        ),
+        rules=RulesConfig(
+            file=value["policy_file"] or None, new_defaults=value["enforce_new_defaults"]
+        ),
+        server=ServerConfig(
+            host=value["host"],
+            port=value["port"],
+            workers=value["workers"],
+            auth=value["auth"],
+            tls=_tls(effective),
+            trusted_proxies=tuple(value["trusted_proxies"]),
+            cors=_cors(value),
+            mounts=_mounts(effective),
+            bounds=Bounds(body=value["body_limit"], running=value["threads"], readers=READERS),
+            log_level=value["log_level"],
+            pid_file=value["pid_file"] or None,
+        ),
+        pool=PoolConfig(
+            processes=value["solver_workers"],
+            queue=value["solver_queue"],
+            memory=value["solver_memory"],
+        ),
+        limits=Limits(
+            default_hold=value["hold_default"],
+            longest_hold=value["longest_hold"],
+            renewals=value["max_renewals"],
+            claim_lifetime=value["claim_lifetime"],
+            longest_claim=value["longest_claim"],
+            held_members=value["held_members"],
+            time_limit=value["solve_time_limit"],
+            longest_time_limit=value["longest_time_limit"],
+        ),
+    )
+
+
+def _mounts(effective: Effective) -> dict[str, str]:
+    """Name -> prefix of what is served; the root's is empty."""
+    named = dict(entry.split("=", 1) for entry in effective.values["mount"])
+    places = {name: path.rstrip("/") for name, path in named.items() if path}
+    if len(set(places.values())) < len(places):
+        raise BadSetting("mount", effective.sources["mount"], "two mounts have the same path")
+    return places
+
+
+def _tls(effective: Effective) -> Tls | None:
+    """Certificate and key, or neither."""
+    value, source = effective.values, effective.sources
+    cert, key = value["tls_cert"], value["tls_key"]
+    if bool(cert) != bool(key):
+        name = "tls_key" if key else "tls_cert"
+        raise BadSetting(name, source[name], "tls_cert and tls_key go together")
+    return Tls(cert, key) if cert else None
+
+
+def _cors(value: Mapping[str, Any]) -> CorsConfig:
+    return CorsConfig(
+        allowed_origins=frozenset(value["cors_allowed_origin"]),
+        allow_methods=frozenset(value["cors_allow_method"]),
+        allow_headers=frozenset(header.lower() for header in value["cors_allow_header"]),
+        expose_headers=tuple(value["cors_expose_header"]),
+        allow_credentials=value["cors_allow_credentials"],
+        max_age=value["cors_max_age"],
+    )
+
+
+def _check_auth(effective: Effective) -> None:
+    value, source = effective.values, effective.sources
+    strategy = value["auth"]
+    if strategy == "noauth2" and not (is_loopback(value["host"]) or value["insecure"]):
+        raise BadSetting(
+            "host",
+            source["host"],
+            f"{value['host']} can be reached by others, and auth noauth2 believes everybody;"
+            " choose a loopback address, or say --insecure",
+        )
+    if strategy == "token-file" and not value["token_file"]:
+        raise BadSetting("auth", source["auth"], "token-file needs a token_file")
+    if strategy == "keystone" and not effective.keystone:
+        raise BadSetting(
+            "auth", source["auth"], f"keystone needs a section [{KEYSTONE}] in the file"
+        )
+
+
+def _check_together(effective: Effective) -> None:
+    value, source = effective.values, effective.sources
+    _check_auth(effective)
+    for less, more in (
+        ("hold_default", "longest_hold"),
+        ("claim_lifetime", "longest_claim"),
+        ("solve_time_limit", "longest_time_limit"),
+    ):
+        if value[less] > value[more]:
+            raise BadSetting(less, source[less], f"it is longer than {more}")
+    if value["threads"] <= value["solver_queue"] + value["solver_workers"]:
+        raise BadSetting(
+            "threads",
+            source["threads"],
+            "it must be more than solver_queue and solver_workers together,"
+            " or solves leave no thread for anything else",
+        )

@@ -1,0 +1,63 @@
+"""The values in force and where each came from, before anything is made of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.errors import InvalidDescription
+from moorage.options import SETTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SECTION: Final = "DEFAULT"
+KEYSTONE: Final = "keystone_authtoken"
+"""The one section that is not ours: handed to keystonemiddleware as it is."""
+
+_PASSWORD: Final = re.compile(r"(://[^:/@]*:)[^@]*@")
+_SECRET: Final = re.compile(r"pass|secret|token\b|credential|_key\b", re.IGNORECASE)
+_HIDDEN: Final = "***"
+
+
+class BadSetting(InvalidDescription):
+    """A setting cannot be used. Names the option and where its value came from."""
+
+    def __init__(self, name: str, source: str, problem: str) -> None:
+        super().__init__(f"setting {name} ({source}): {problem}", path=name)
+        self.name = name
+        self.source = source
+
+
+@dataclass(frozen=True)
+class Effective:
+    """The values in force, and where each came from."""
+
+    values: Mapping[str, Any]
+    """Name -> plain value: text, number, truth or list of texts. Goes through JSON unchanged."""
+    sources: Mapping[str, str]
+    keystone: Mapping[str, str] = field(default_factory=dict)
+    """The section of keystonemiddleware, texts as they stand in the file."""
+    file: str = ""
+    """The configuration file, if one was read."""
+
+    def lines(self) -> Iterable[str]:
+        """What `--show-config` prints: itself a valid configuration file, secrets masked."""
+        yield f"[{SECTION}]"
+        for setting in SETTINGS:
+            value = self.values[setting.name]
+            for one in value if setting.multi else [value]:
+                shown = masked(setting.show(one)) if setting.secret else setting.show(one)
+                yield f"# {self.sources[setting.name]}"
+                yield f"{setting.name} = {shown}"
+        if self.keystone:
+            yield f"[{KEYSTONE}]"
+        for key, text in self.keystone.items():
+            yield f"# file {self.file}"
+            yield f"{key} = {_HIDDEN if _SECRET.search(key) else masked(text)}"
+
+
+def masked(url: str) -> str:
+    """A URL without the password it may hold."""
+    return _PASSWORD.sub(r"\1***@", url)
