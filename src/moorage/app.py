@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api import native, placement
+from moorage.api.placement.rules import access_by
 from moorage.http.auth import noauth2
 from moorage.http.cors import with_cors
 from moorage.http.house import House
@@ -101,7 +102,8 @@ def assemble(settings: Settings, parts: Parts) -> Application:
             Mount("native", prefixes["native"], own, open_paths=frozenset(native.OPEN_PATHS))
         )
     if "placement" in prefixes:
-        compatible = placement.create_app(parts.store, parts.ids)
+        rules = access_by(settings.rules)
+        compatible = placement.create_app(parts.store, parts.ids, access=rules)
         mounts.append(
             Mount("placement", prefixes["placement"], compatible, unauthorized=unauthorized_bare)
         )

@@ -38,10 +38,12 @@ def noauth2(environ: Environ, request_id: str) -> Caller | None:
         roles = frozenset(role for part in sent_roles.split(",") if (role := part.strip().lower()))
     else:
         roles = frozenset({"admin"}) if user == "admin" else frozenset()
-    project = "" if "HTTP_OPENSTACK_SYSTEM_SCOPE" in environ else project or user
+    in_system = bool(environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE"))
+    project = "" if in_system else project or user
     return Caller(
         user_id=user,
         project_id=environ.get("HTTP_X_PROJECT_ID") or project,
         roles=roles,
         request_id=request_id,
+        project_scoped=not in_system,
     )

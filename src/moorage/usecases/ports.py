@@ -28,6 +28,8 @@ class Caller:
     project_id: str
     roles: frozenset[str] = frozenset()
     request_id: str = ""
+    project_scoped: bool = True
+    """Whether the roles are roles in a project, not in the system or a domain."""
 
     @property
     def operator(self) -> bool:

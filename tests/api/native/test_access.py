@@ -14,9 +14,10 @@ ALL = (*ROUTES, *simulation(HandClock()))
 SERVICE = Caller("agent", "service", frozenset({"service"}))
 MANAGER = Caller("max", "project-a", frozenset({"manager"}))
 STRANGER = Caller("eve", "project-a", frozenset({"unrelated"}))
+IN_SYSTEM = Caller("root", "", frozenset({"admin", "member"}), project_scoped=False)
 
 MAY = {
-    Access.ANYONE: {OPERATOR, SERVICE, MANAGER, TENANT, READER, STRANGER},
+    Access.ANYONE: {IN_SYSTEM, OPERATOR, SERVICE, MANAGER, TENANT, READER, STRANGER},
     Access.READER: {OPERATOR, SERVICE, MANAGER, TENANT, READER},
     Access.MEMBER: {OPERATOR, SERVICE, MANAGER, TENANT},
     Access.OPERATOR: {OPERATOR, SERVICE},

@@ -35,8 +35,10 @@ def allow(access: Access, caller: Caller) -> None:
     """Let the caller pass.
 
     Raises:
-        Forbidden: the role is missing.
+        Forbidden: the role is missing, or is no role in a project.
     """
+    if access is not Access.ANYONE and not caller.project_scoped:
+        raise Forbidden("this takes a token scoped to a project")
     allowed = (
         access is Access.ANYONE
         or caller.operator

@@ -29,10 +29,24 @@ class RulesConfig:
 Check: TypeAlias = Callable[["Caller", "str | None"], bool]
 """Says whether a caller meets a rule; the second argument is the project asked about."""
 
-Access: TypeAlias = Mapping[str, Check]
-"""Checks of single rules; `EVERY_OTHER` names the check of all rules not listed."""
+Access: TypeAlias = Callable[["str", "Caller", "str | None"], bool]
+"""Says whether a rule is met, by its name, by whom, and the project asked about."""
+
+USAGES: Final = "placement:usages"
+"""The one rule that looks at the project asked about."""
 
 EVERY_OTHER: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Access by single checks; `EVERY_OTHER` names the check of all rules not listed."""
+
+    by_rule: Mapping[str, Check]
+
+    def __call__(self, rule: str, caller: Caller, project: str | None) -> bool:
+        """See `Access`."""
+        return self.by_rule.get(rule, self.by_rule[EVERY_OTHER])(caller, project)
 
 
 def admin_or_service(caller: Caller, project: str | None) -> bool:  # noqa: ARG001 - one signature for all checks
@@ -56,22 +70,23 @@ def anyone(caller: Caller, project: str | None) -> bool:  # noqa: ARG001 - one s
     return True
 
 
-DEFAULT: Final[Access] = {"placement:usages": or_own_reader, EVERY_OTHER: admin_or_service}
+_OLD: Final = {USAGES: or_own_reader, EVERY_OTHER: admin_or_service}
+
+DEFAULT: Final = Checks(_OLD)
 """What the reference does out of the box (`enforce_new_defaults` off)."""
 
-NEW_DEFAULTS: Final[Access] = {**DEFAULT, "placement:reshaper:reshape": service_only}
+NEW_DEFAULTS: Final = Checks({**_OLD, "placement:reshaper:reshape": service_only})
 """The reference with `enforce_new_defaults`: admins may not reshape."""
 
-OPEN: Final[Access] = {EVERY_OTHER: anyone}
+OPEN: Final = Checks({EVERY_OTHER: anyone})
 """Every rule set to `@`, as a policy file may."""
 
 
 def permit(access: Access, rule: str, caller: Caller | None, *, project: str | None) -> None:
-    """Let the caller pass, or not. A caller without a project scope is None.
+    """Let the caller pass, or not.
 
     Raises:
-        Forbidden: the rule is not met.
+        Forbidden: the rule is not met, or the caller's roles are not roles in a project.
     """
-    check = access.get(rule, access[EVERY_OTHER])
-    if caller is None or not check(caller, project):
+    if caller is None or not caller.project_scoped or not access(rule, caller, project):
         raise Forbidden(f"Policy does not allow {rule} to be performed.")

@@ -43,7 +43,7 @@ def create_app(store: Store, ids: Ids, *, access: Access = DEFAULT) -> Applicati
     """Make the dialect's application over a ledger.
 
     The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
-    but the root's. `access` says which rules differ from admin-or-service.
+    but the root's. `access` says who meets which rule.
     """
     return _Dialect(store, ids, access)
 
@@ -102,12 +102,10 @@ class _Dialect:
         return [body]
 
     def permit(self, environ: Environ, route: Route, request: Request) -> None:
-        """Judge the route's access rule; a request with a system scope has no project."""
+        """Judge the route's access rule."""
         if not route.rule:
             return
         caller: Caller | None = environ.get("moorage.caller")
-        if environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):
-            caller = None
         permit(self.access, route.rule, caller, project=request.value("project_id"))
 
 

@@ -1,0 +1,168 @@
+"""Access rules from an operator's file, in the language and with the names of the reference.
+
+The language is oslo.policy's, and oslo.policy judges. Defaults are those of `access`, written as
+check strings, because rules of the file may refer to them by name. With the reference's old
+defaults, a rule that replaced `role:admin` is met by `role:admin` too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+from oslo_config import cfg
+from oslo_policy import _checks, policy
+
+from moorage.api.placement.access import USAGES
+from moorage.domain.errors import InvalidDescription
+from moorage.http.watched_file import WatchedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from moorage.api.placement.access import Access
+    from moorage.usecases.ports import Caller
+
+PREFIX: Final = "placement:"
+_RESHAPE: Final = "placement:reshaper:reshape"
+_ALIASES: Final = {
+    "admin_api": "role:admin",
+    "service_api": "role:service",
+    "admin_or_service_api": "role:admin or role:service",
+    "project_reader_api": "role:reader and project_id:%(project_id)s",
+    "admin_or_project_reader_or_service_api": (
+        "role:admin or rule:project_reader_api or role:service"
+    ),
+}
+_ONCE_ADMIN: Final = _ALIASES.keys() - {"admin_api"}
+_REFERENCE: Final = re.compile(r"rule:([^\s()]+)")
+_NOBODY: Final = re.compile(r"(?<![^\s(])!(?![^\s)])")
+
+
+def defaults(rules: Iterable[str], *, new: bool) -> dict[str, str]:
+    """The check string of every rule and every name that rules refer to."""
+    aliases = {
+        name: check if new or name not in _ONCE_ADMIN else f"({check}) or role:admin"
+        for name, check in _ALIASES.items()
+    }
+    own = dict.fromkeys(rules, "rule:admin_or_service_api")
+    own[USAGES] = "rule:admin_or_project_reader_or_service_api"
+    own[_RESHAPE] = "rule:service_api"
+    return aliases | own
+
+
+def access_from_file(path: str, base: Access, known: Mapping[str, str]) -> Access:
+    """Rules by a policy file over the defaults `known`; `base` judges where it overrides nothing.
+
+    Raises:
+        InvalidDescription: the file cannot be read, is no mapping of rules, names a rule that
+            does not exist, or has a check that cannot be understood.
+    """
+    return _FromFile(WatchedFile(path, lambda found: _read(found, known)), base)
+
+
+@dataclass(frozen=True, slots=True)
+class _Overrides:
+    """What one version of the file says."""
+
+    touched: frozenset[str]
+    """Names whose check, or one it refers to, is another than by default. oslo.policy takes a
+    hundred times as long as the defaults' own functions, so it judges these alone."""
+    enforcer: policy.Enforcer
+
+
+@dataclass(frozen=True, slots=True)
+class _FromFile:
+    """The rules in force now."""
+
+    file: WatchedFile[_Overrides]
+    base: Access
+
+    def __call__(self, rule: str, caller: Caller, project: str | None) -> bool:
+        """See `Access`."""
+        overrides = self.file.current()
+        if rule not in overrides.touched:
+            return self.base(rule, caller, project)
+        asked = project if rule == USAGES else caller.project_id
+        target = {"project_id": asked, "user_id": caller.user_id}
+        return bool(overrides.enforcer.enforce(rule, target, _credentials(caller)))
+
+
+def _credentials(caller: Caller) -> dict[str, Any]:
+    return {
+        "user_id": caller.user_id,
+        "project_id": caller.project_id,
+        "roles": sorted(caller.roles),
+        "is_admin_project": True,
+    }
+
+
+def _read(path: Path, known: Mapping[str, str]) -> _Overrides:
+    given = _mapping(path)
+    for name in given:
+        if name.startswith(PREFIX) and name not in known:
+            raise InvalidDescription(f"policy file {path}: there is no rule {name}", path=name)
+    rules = policy.Rules.from_dict({**known, **given})
+    for name, check in given.items():
+        if _refusals(rules[name]) != len(_NOBODY.findall(check)):
+            raise InvalidDescription(
+                f"policy file {path}: rule {name} cannot be understood: {check!r}", path=name
+            )
+    conf = cfg.ConfigOpts()
+    conf([], project="moorage", default_config_files=[], default_config_dirs=[])
+    enforcer = policy.Enforcer(conf, use_conf=False)
+    enforcer.set_rules(rules, overwrite=True, use_conf=False)
+    lost = [
+        name
+        for name, check in rules.items()
+        if enforcer._undefined_check(check) or enforcer._cycle_check(check)  # noqa: SLF001 - the public check_rules does not tell the names
+    ]
+    if lost:
+        names = ", ".join(lost)
+        raise InvalidDescription(
+            f"policy file {path}: rules that refer to an unknown rule or to themselves: {names}"
+        )
+    return _Overrides(_touched(known, given), enforcer)
+
+
+def _touched(known: Mapping[str, str], given: Mapping[str, str]) -> frozenset[str]:
+    checks = {**known, **given}
+    touched = {name for name, check in given.items() if known.get(name) != check}
+    while True:
+        more = {
+            name
+            for name, check in checks.items()
+            if name not in touched and touched & set(_REFERENCE.findall(check))
+        }
+        if not more:
+            return frozenset(touched)
+        touched |= more
+
+
+def _mapping(path: Path) -> dict[str, str]:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InvalidDescription(f"policy file {path} is no YAML: {error}") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InvalidDescription(f"policy file {path} is no mapping of rules to checks")
+    for name, check in found.items():
+        if not (isinstance(name, str) and isinstance(check, str)):
+            raise InvalidDescription(
+                f"policy file {path}: rule {name} must be a text such as role:admin", path=str(name)
+            )
+    return found
+
+
+def _refusals(check: Any) -> int:  # noqa: ANN401 - oslo.policy's tree
+    """How many leaves refuse everybody: oslo.policy makes one of what it does not understand."""
+    if isinstance(check, _checks.FalseCheck):
+        return 1
+    if isinstance(check, _checks.NotCheck):
+        return _refusals(check.rule)
+    return sum(_refusals(one) for one in getattr(check, "rules", ()))
