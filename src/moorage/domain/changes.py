@@ -194,6 +194,19 @@ class SwapHold:
     server: Consumer
 
 
+@dataclass(frozen=True, slots=True)
+class TakeHold:
+    """A live hold makes room for what the same changeset writes.
+
+    What is judged is the end state, so a hold can be exchanged for an allocation on a full host,
+    though not for more than was held and is free.
+
+    NotFound when the hold has lapsed or never was.
+    """
+
+    member_uuid: str
+
+
 # --- Moorage's own resources ---------------------------------------------------------------
 
 
@@ -277,6 +290,7 @@ Change: TypeAlias = (
     | PutBookings
     | DropBookings
     | SwapHold
+    | TakeHold
     | PutEnsemble
     | DeleteEnsemble
     | PutDecision

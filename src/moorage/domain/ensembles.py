@@ -239,3 +239,11 @@ class EnsembleChange:
 
     def __str__(self) -> str:
         return f"{self.name} {self.field} {self.before}->{self.after}"
+
+
+def server_metadata(ensemble_id: str, member: str) -> dict[str, str]:
+    """Nova metadata by which a server says which member it is.
+
+    Not tags: Nova allows neither slash nor comma in them, and 60 characters.
+    """
+    return {"moorage:ensemble": ensemble_id, "moorage:member": member}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from moorage.domain.ensembles import server_metadata
 from moorage.heat import expect
 from moorage.heat.annotation import DECIDED, KEY
 from moorage.heat.marked import parse
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.heat.marked import Marked
 
-ENSEMBLE_KEY: Final = "moorage:ensemble"
-MEMBER_KEY: Final = "moorage:member"
 _WIDTH: Final = 100
 
 
@@ -114,7 +113,7 @@ def _name_server(server: dict[str, Any], ensemble: str, member: str) -> None:
     properties = server["properties"] = dict(server["properties"])
     metadata = properties.get("metadata") or {}
     if isinstance(metadata, dict) and not _is_call(metadata):
-        properties["metadata"] = {**metadata, ENSEMBLE_KEY: ensemble, MEMBER_KEY: member}
+        properties["metadata"] = {**metadata, **server_metadata(ensemble, member)}
 
 
 def _is_call(value: object) -> bool:

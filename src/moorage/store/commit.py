@@ -46,6 +46,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutBookings: holds.put_bookings,
         changes.DropBookings: holds.drop_bookings,
         changes.SwapHold: holds.swap_hold,
+        changes.TakeHold: holds.take_hold,
         changes.PutEnsemble: ensembles.put_ensemble,
         changes.DeleteEnsemble: ensembles.delete_ensemble,
         changes.PutDecision: ensembles.put_decision,

@@ -15,6 +15,7 @@ from moorage.domain.changes import (
     ReplaceAllocations,
 )
 from moorage.domain.errors import ProviderConflict
+from moorage.usecases.presented import take_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,10 +27,14 @@ ATTEMPTS: Final = 10
 """How often a write that names no generation is tried when providers move under it."""
 
 
-def allocate(store: Store, writes: Iterable[ReplaceAllocations]) -> Committed:
+def allocate(
+    store: Store, writes: Iterable[ReplaceAllocations], *, request_id: str | None = None
+) -> Committed:
     """Replace the allocations of some consumers together.
 
     The caller relied on no provider's generation, so losing a race for one is ours to try again.
+    With the `request_id` of a claim, one of the writes may take the claim's place; where none can,
+    it is a write like any other.
 
     Raises:
         ConsumerConflict: a consumer is not at the generation its write expects.
@@ -37,7 +42,9 @@ def allocate(store: Store, writes: Iterable[ReplaceAllocations]) -> Committed:
         UnknownName: no such provider or resource class.
         ProviderConflict: others kept winning.
     """
-    return _commit_stubbornly(store, Changeset(tuple(writes)))
+    changes = tuple(writes)
+    taken = take_place(store, request_id, changes)
+    return taken or _commit_stubbornly(store, Changeset(changes))
 
 
 def release(store: Store, consumer: str) -> Committed:

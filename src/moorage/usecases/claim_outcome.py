@@ -30,11 +30,12 @@ from moorage.usecases.joint import Ask
 from moorage.usecases.settle import Naming, Proposal, Settled, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Instant
     from moorage.usecases.parts import Parts
-    from moorage.usecases.ports import Caller
+    from moorage.usecases.ports import Caller, Store
 
 SERVER_TYPE = "INSTANCE"
 """The consumer type Nova writes for its servers."""
@@ -64,15 +65,15 @@ def activate(
         ConsumerConflict: the server has allocations already.
     """
     for _ in range(parts.limits.attempts):
-        claim = own_claim(parts.store, caller, claim_id)
-        ensemble = parts.store.ensemble(claim.ensemble_id)
+        own_claim(parts.store, caller, claim_id)
+        claim, ensemble = with_ensemble(parts.store, claim_id)
         if claim.state is ClaimState.ACTIVE and claim.server_id == server_id:
             return Ended(claim, ensemble)
-        active = _active(parts, claim, server_id)
+        active = active_claim(claim, server_id, parts.store.now())
         if dry_run:
             return Ended(active, ensemble, dry_run=True)
         try:
-            parts.store.commit(Changeset(_activation(parts, ensemble, claim, active)))
+            parts.store.commit(Changeset(_activation(parts.store, ensemble, active)))
         except ConcurrentUpdate as error:
             if error.subject not in {ensemble.id, claim.decision_id}:
                 raise
@@ -100,7 +101,7 @@ def fail(parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool = False) 
             (
                 PutClaim(failed, claim.state.value),
                 DropBookings(frozenset({member.uuid})),
-                *closing(parts, claim),
+                *closing(parts.store, claim),
             )
         )
     )
@@ -137,30 +138,69 @@ def fail_and_redecide(
     return Ended(ended, settled.ensemble, settled, dry_run)
 
 
-def closing(parts: Parts, ended: Claim) -> Iterator[Change]:
+def closing(store: Store, ended: Claim) -> Iterator[Change]:
     """Close a confirmed decision whose last building claim ends."""
-    decision = parts.store.decision(ended.decision_id)
-    others: Iterable[Claim] = parts.store.claims(decision_id=decision.id)
+    decision = store.decision(ended.decision_id)
+    others: Iterable[Claim] = store.claims(decision_id=decision.id)
     building = any(one.state is ClaimState.BUILDING and one.id != ended.id for one in others)
     if decision.state is DecisionState.CONFIRMED and not building:
         state = decision_after(decision.state, DecisionStep.CLOSE)
         yield PutDecision(
-            replace(decision, state=state, updated_at=parts.store.now()), decision.generation
+            replace(decision, state=state, updated_at=store.now()), decision.generation
         )
 
 
-def _active(parts: Parts, claim: Claim, server_id: str) -> Claim:
-    now = parts.store.now()
+def with_ensemble(store: Store, claim_id: str) -> tuple[Claim, Ensemble]:
+    """A claim and its ensemble, the claim as it is at this generation of the ensemble or later.
+
+    A new decision moves claims and writes the ensemble; read the other way round, the ensemble
+    could be newer than the claim, and nobody would notice that the claim has moved.
+
+    Raises:
+        NotFound: one of them is gone.
+    """
+    ensemble = store.ensemble(store.claim(claim_id).ensemble_id)
+    return store.claim(claim_id), ensemble
+
+
+def active_claim(claim: Claim, server_id: str, now: Instant) -> Claim:
+    """The claim once its server has the place.
+
+    Raises:
+        HoldExpired: it has lapsed.
+        WrongState: it ended already.
+    """
     if claim.state_at(now) is ClaimState.EXPIRED:
         raise HoldExpired("the claim has lapsed and its place is gone")
     state = claim_after(claim.state, ClaimStep.ACTIVATE)
     return replace(claim, state=state, server_id=server_id, updated_at=now)
 
 
-def _activation(
-    parts: Parts, ensemble: Ensemble, claim: Claim, active: Claim
+def activation(
+    store: Store, ensemble: Ensemble, active: Claim, exchange: Sequence[Change]
 ) -> tuple[Change, ...]:
-    member = ensemble.member(claim.member)
+    """A claim becomes active: its hold is exchanged, its member gets the server.
+
+    Args:
+        store: where the claim's decision is.
+        ensemble: as it is stored.
+        active: the claim as it will be; it is building still.
+        exchange: what takes the hold away and gives the server its allocations.
+    """
+    members = tuple(
+        replace(one, server_id=active.server_id) if one.name == active.member else one
+        for one in ensemble.members
+    )
+    grown = replace(ensemble, members=members, updated_at=active.updated_at)
+    return (
+        PutClaim(active, ClaimState.BUILDING.value),
+        *exchange,
+        PutEnsemble(grown, ensemble.generation),
+        *closing(store, active),
+    )
+
+
+def _activation(store: Store, ensemble: Ensemble, active: Claim) -> tuple[Change, ...]:
     assert active.server_id is not None
     server = Consumer(
         uuid=active.server_id,
@@ -168,14 +208,5 @@ def _activation(
         user_id=ensemble.user_id,
         type=SERVER_TYPE,
     )
-    members = tuple(
-        replace(one, server_id=active.server_id) if one.name == member.name else one
-        for one in ensemble.members
-    )
-    grown = replace(ensemble, members=members, updated_at=active.updated_at)
-    return (
-        PutClaim(active, claim.state.value),
-        SwapHold(member.uuid, server),
-        PutEnsemble(grown, ensemble.generation),
-        *closing(parts, claim),
-    )
+    swap = SwapHold(ensemble.member(active.member).uuid, server)
+    return activation(store, ensemble, active, [swap])

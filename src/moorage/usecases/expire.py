@@ -70,7 +70,7 @@ def _expire_claim(parts: Parts, claim_id: str) -> bool:
             (
                 PutClaim(replace(claim, state=state, updated_at=now), claim.state.value),
                 DropBookings(gone),
-                *closing(parts, claim),
+                *closing(parts.store, claim),
             )
         )
     )

@@ -173,9 +173,9 @@ class PresentAs(Struct, frozen=True):
 
 
 class ServerPatch(Struct, frozen=True):
-    """What to add to the server request."""
+    """What to add to the server request, so that the server says which member it is."""
 
-    tags: list[str]
+    metadata: dict[str, str]
 
 
 class Claim(Struct, frozen=True):

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from moorage.api.native import answers
 from moorage.domain.decisions import ClaimState
+from moorage.domain.ensembles import server_metadata
 from moorage.domain.period import FOREVER, format_duration, format_instant
 from moorage.usecases.labels import domains_of, label
 from moorage.usecases.merge import written_statement
@@ -239,7 +240,7 @@ def claim_view(
             [answers.Difference(**plain(one)) for one in comparison.diff],
         ),
         present_as=answers.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"}, None),
-        server_patch=answers.ServerPatch([f"moorage:{claim.ensemble_id}/{claim.member}"]),
+        server_patch=answers.ServerPatch(server_metadata(claim.ensemble_id, str(claim.member))),
         created_at=format_instant(claim.created_at),
         updated_at=format_instant(claim.updated_at),
         links=[call.link("self", "claims", claim.id)],

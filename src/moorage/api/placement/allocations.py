@@ -66,14 +66,15 @@ def replace(parts: Parts, request: Request) -> Response:
     text = request.path["consumer_uuid"]
     if not is_uuid_like(text):
         raise InvalidDescription(f"Malformed consumer_uuid: {text}")
-    allocate.allocate(parts.store, [write_of(str(UUID(text)), request.json())])
+    written = write_of(str(UUID(text)), request.json())
+    allocate.allocate(parts.store, [written], request_id=request.global_request_id)
     return Response(status=204)
 
 
 def write(parts: Parts, request: Request) -> Response:
     """New sets of allocations for several consumers, all or none of them."""
     writes = [write_of(consumer, body) for consumer, body in request.json().items()]
-    allocate.allocate(parts.store, writes)
+    allocate.allocate(parts.store, writes, request_id=request.global_request_id)
     return Response(status=204)
 
 

@@ -152,6 +152,7 @@ def _request(environ: Environ, route: Route, path: dict[str, str], spoken: Spoke
         raw=_body(environ),
         mount=environ.get("SCRIPT_NAME", ""),
         caller=environ.get("moorage.caller"),
+        global_request_id=environ.get("moorage.global_request_id"),
     )
 
 

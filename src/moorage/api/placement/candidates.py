@@ -11,6 +11,7 @@ from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
 from moorage.engine.candidates import candidates, summary_rows
 from moorage.http.microversion import Response
+from moorage.usecases.presented import candidates_for, presented
 
 if TYPE_CHECKING:
     from moorage.api.placement.request import Parts, Request
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 def list_all(parts: Parts, request: Request) -> Response:
     """Every way the query could be met now, up to the limit, and a summary of the providers."""
     query = candidate_query.read(request)
+    shown = presented(parts.store, request.global_request_id)
     snapshot = parts.store.snapshot()
     _check_names(parts, snapshot, query)
-    found = list(islice(candidates(snapshot, query), candidate_query.limit(request)))
+    ways = candidates(snapshot, query) if shown is None else candidates_for(snapshot, query, shown)
+    found = list(islice(ways, candidate_query.limit(request)))
     rows = summary_rows(snapshot, found, whole_trees=not query.one_provider_per_tree)
     body = b'{"allocation_requests":%b,"provider_summaries":%b}' % (
         allocation_requests(snapshot, found),

@@ -43,6 +43,8 @@ class Request:
     mount: str
     """The dialect's mount point, prefix of every path it shows; empty at the top."""
     caller: Caller | None = None
+    global_request_id: str | None = None
+    """The id of the request that the client itself serves; it may present a claim."""
 
     def has(self, feature: str) -> bool:
         """Whether the client's microversion has the feature."""

@@ -32,6 +32,7 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
     Raises:
         DuplicateName: a new one whose id is taken.
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+        DuplicateName: one of its servers is a member of another ensemble.
     """
     ensemble = change.ensemble
     if change.generation is not None:
@@ -59,7 +60,11 @@ def _tags(ensemble: Ensemble) -> dict[str, str]:
 
 
 def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> None:
-    """Say which consumers are members; providers they stand on look different afterwards."""
+    """Say which consumers are members; providers they stand on look different afterwards.
+
+    Raises:
+        DuplicateName: a server is a member of another ensemble.
+    """
     table = tables.members
     rows = batch.connection.execute(
         select(table.c.consumer, table.c.tags).where(table.c.ensemble_id == ensemble_id)
@@ -77,6 +82,10 @@ def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> Non
         for consumer, tags in wanted.items()
         if consumer in differing
     ]
+    for some in chunks(one["consumer"] for one in fresh):
+        taken = select(table.c.consumer).where(table.c.consumer.in_(some))
+        for consumer in batch.connection.scalars(taken):
+            raise DuplicateName("member", consumer)
     if fresh:
         batch.connection.execute(insert(table), fresh)
 

@@ -14,9 +14,9 @@ from moorage.store.apply.allocations import stored_consumer, write_consumer
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from moorage.domain.changes import DropBookings, PutBookings, SwapHold
+    from moorage.domain.changes import DropBookings, PutBookings, SwapHold, TakeHold
     from moorage.store.batch import Batch
 
 _b = tables.bookings.c
@@ -79,6 +79,18 @@ def _drop(batch: Batch, consumers: Iterable[str]) -> None:
             batch.connection.execute(_DROP, {"consumers": some})
 
 
+def take_hold(batch: Batch, change: TakeHold) -> None:
+    """See `TakeHold`. No wire generation moves: what is written instead moves its own.
+
+    Raises:
+        NotFound: nothing is held for the member (any more).
+    """
+    own = batch.connection.execute(_OWN, {"consumers": [change.member_uuid]}).all()
+    _expect_live(batch, change.member_uuid, own)
+    batch.take_away(own)
+    batch.connection.execute(_DROP, {"consumers": [change.member_uuid]})
+
+
 def swap_hold(batch: Batch, change: SwapHold) -> None:
     """See `SwapHold`. The wire generation of each provider moves: an allocation is born.
 
@@ -90,8 +102,7 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
     """
     server = change.server.uuid
     own = batch.connection.execute(_OWN, {"consumers": [change.member_uuid]}).all()
-    if not own or not all(batch.is_live(row) for row in own):
-        raise NotFound("hold", change.member_uuid)
+    _expect_live(batch, change.member_uuid, own)
     stored = stored_consumer(batch, server)
     if batch.connection.scalars(_HAS_ALLOCATIONS, {"uuid": server}).first() is not None:
         assert stored is not None, "bookings belong to a consumer"
@@ -103,3 +114,8 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
     for row in own:
         batch.touch(row.provider, bookings_only=True)
         batch.allotted.add(row.provider)
+
+
+def _expect_live(batch: Batch, member_uuid: str, own: Sequence[Any]) -> None:
+    if not own or not all(batch.is_live(row) for row in own):
+        raise NotFound("hold", member_uuid)

@@ -1,0 +1,147 @@
+"""A claim that a Placement request presents, and what the request gets for it.
+
+Nova's requests to Placement name no server and carry no hint, but they pass on the id of the
+request that Nova itself serves. A server created with `X-Openstack-Request-Id: req-<claim id>` so
+reaches Placement as the one whose place is held: its request sees that hold's room, on that
+hold's host only, and its allocations take the hold's place in one changeset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, TakeHold
+from moorage.domain.decisions import Claim, ClaimState
+from moorage.domain.errors import ConcurrentUpdate, ConsumerConflict, DuplicateName, NotFound
+from moorage.engine.candidates import candidates
+from moorage.usecases.claim_outcome import activation, active_claim, with_ensemble
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.changes import Committed, ReplaceAllocations
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.engine.candidates import Candidate, CandidateQuery
+    from moorage.engine.snapshot import ProviderState, Snapshot
+    from moorage.usecases.ports import Store
+
+PREFIX: Final = "req-"
+"""What stands before the claim's id in the request id."""
+
+ATTEMPTS: Final = 100
+"""How often the place is tried for while the ensemble changes; each time another has got on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A building claim whose place is booked still."""
+
+    claim: Claim
+    ensemble: Ensemble
+    member: Member
+    providers: frozenset[str]
+    """UUIDs of the providers on which the place is booked."""
+
+
+def presented(store: Store, request_id: str | None) -> Presented | None:
+    """The claim that a request with this inbound id presents.
+
+    Returns:
+        None without an id, and for one that is of no claim, or of a claim that is not building any
+        more: such a request is like any other.
+    """
+    if request_id is None:
+        return None
+    try:
+        claim = store.claim(request_id.lower().removeprefix(PREFIX))
+        if claim.state_at(store.now()) is not ClaimState.BUILDING:
+            return None
+        claim, ensemble = with_ensemble(store, claim.id)
+        member = ensemble.member(claim.member)
+    except NotFound:
+        return None
+    providers = frozenset(
+        booking.provider
+        for _, booking in store.bookings(consumer=member.uuid)
+        if booking.state is BookingState.CLAIMED
+    )
+    return Presented(claim, ensemble, member, providers) if providers else None
+
+
+def candidates_for(
+    snapshot: Snapshot, query: CandidateQuery, shown: Presented
+) -> Iterator[Candidate]:
+    """Candidates that could take the claim's place: on its host, and from where it is booked.
+
+    Every hold but the claim's own counts. Rows are the given snapshot's.
+    """
+    rows = {snapshot.row_of[uuid] for uuid in shown.providers if uuid in snapshot.row_of}
+    free = snapshot.with_states(_without(snapshot.state(row), shown.member.uuid) for row in rows)
+    there = replace(query, anchors=frozenset(int(snapshot.root[row]) for row in rows))
+    for found in candidates(free, there):
+        if rows <= {row for row, _ in found.allocations}:
+            yield found
+
+
+def _without(state: ProviderState, consumer: str) -> ProviderState:
+    return replace(
+        state,
+        bookings=tuple(one for one in state.bookings if one.consumer != consumer),
+        occupants=tuple(one for one in state.occupants if one.consumer != consumer),
+    )
+
+
+def take_place(
+    store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
+) -> Committed | None:
+    """Let one of the writes take the place of the claim that the request presents, in one commit.
+
+    That is the write of a server without any allocations yet, of the claim's project, which gets
+    some on every provider that the place is booked on. The hold goes, all writes are written, the
+    claim is active, and its member has the server; capacity is judged on the end of it.
+
+    Returns:
+        None where the request presents no building claim, or no write can take its place: nothing
+        has been written then.
+
+    Raises:
+        ConsumerConflict, CapacityExceeded, ConstraintViolated, UnknownName: see
+            `ReplaceAllocations`; the claim is building still.
+        ConcurrentUpdate: others kept changing the ensemble.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _take_place(store, request_id, writes)
+        except ConsumerConflict:
+            raise
+        except DuplicateName:  # the server is a member of another ensemble
+            return None
+        except (ConcurrentUpdate, NotFound):
+            # Another member got its server, or the claim ended meanwhile: look again.
+            continue
+    return _take_place(store, request_id, writes)
+
+
+def _take_place(
+    store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
+) -> Committed | None:
+    shown = presented(store, request_id)
+    taking = next((one for one in writes if shown is not None and _fits(store, shown, one)), None)
+    if shown is None or taking is None:
+        return None
+    active = active_claim(shown.claim, taking.consumer.uuid, store.now())
+    exchange = (TakeHold(shown.member.uuid), *writes)
+    return store.commit(Changeset(activation(store, shown.ensemble, active, exchange)))
+
+
+def _fits(store: Store, shown: Presented, write: ReplaceAllocations) -> bool:
+    """Whether the write is one that may take the claim's place."""
+    server = write.consumer
+    return (
+        server.project_id == shown.claim.project_id
+        and shown.providers <= write.allocations.keys()
+        and all(one.server_id != server.uuid for one in shown.ensemble.members)
+        and store.consumer(server.uuid) is None
+    )
