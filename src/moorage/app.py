@@ -20,6 +20,7 @@ from moorage.http.cors import with_cors
 from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.refusals import unauthorized_bare
+from moorage.http.token_file import TokenFile
 from moorage.settings import Effective, configure
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.usecases.ports import Clock, Solver, Store
-
-STRATEGIES: Final[Mapping[str, Authenticate]] = {"noauth2": noauth2}
-"""Ways to know a caller, by the value of the setting `auth`."""
 
 _EXPIRY_SECONDS: Final = 1.0
 
@@ -114,7 +112,7 @@ def assemble(settings: Settings, parts: Parts) -> Application:
     )
     kernel = Kernel(
         mounts,
-        authenticate=STRATEGIES[settings.server.auth],
+        authenticate=_strategy(settings),
         house=house,
         bounds=settings.server.bounds,
     )
@@ -132,6 +130,14 @@ def application(config: Mapping[str, Any]) -> Application:
     parts.store.snapshot()  # read in before the first request, not during it
     expiry.start(parts.store, partial(expire, parts), interval=_EXPIRY_SECONDS)
     return assemble(settings, parts)
+
+
+def _strategy(settings: Settings) -> Authenticate:
+    """The way to know a caller that the setting `auth` names."""
+    callers = settings.callers
+    if settings.server.auth == "token-file" and callers.token_file is not None:
+        return TokenFile(callers.token_file)
+    return noauth2
 
 
 def _solver_in_this_process() -> Solver:

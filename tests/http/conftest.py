@@ -55,6 +55,7 @@ class Client:
             "SERVER_PORT": "80",
             "wsgi.url_scheme": "http",
             "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": io.StringIO(),
             "CONTENT_LENGTH": str(len(body)) if body else "",
         }
         if token is not None:

@@ -26,6 +26,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "sim": "a server over a described fleet, with a clock you set",
         "replay": "solve a saved instance once more and compare",
         "serve": "run the service",
+        "token": "the file of static tokens (auth = token-file)",
         "demo": "the main job, really run, from fleet to relaxations",
         "complete": "print the completion for your shell",
     }
@@ -124,6 +125,18 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Solve a saved instance once more and compare the answers.",
         ),
         "serve": (f"{_CLI}.serve:Serve", "Run the service."),
+        "token create": (
+            f"{_CLI}.token:Create",
+            "Make a token, add its hash to the token file, and show it this once.",
+        ),
+        "token list": (
+            f"{_CLI}.token:List",
+            "List the tokens of a token file: whose they are, never what they are.",
+        ),
+        "token revoke": (
+            f"{_CLI}.token:Revoke",
+            "Take a token out of the token file; a running service refuses it within a second.",
+        ),
         "demo": (
             f"{_CLI}.demo:Demo",
             "Run the main job for real: from an empty fleet to relaxations that work.",

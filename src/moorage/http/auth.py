@@ -18,7 +18,11 @@ class Authenticate(Protocol):
     """A strategy."""
 
     def __call__(self, environ: Environ, request_id: str, /) -> Caller | None:
-        """The caller, or None without valid credentials."""
+        """The caller, or None without valid credentials.
+
+        Raises:
+            Busy: whether they are valid cannot be found out now.
+        """
 
 
 def noauth2(environ: Environ, request_id: str) -> Caller | None:

@@ -46,7 +46,7 @@ class Mount:
     """`/placement`; the empty string for the root."""
     app: Application
     open_paths: frozenset[str] = frozenset({"", "/"})
-    """Paths below the prefix whose GET needs no token."""
+    """Paths below the prefix whose GET needs no token, and looks at none."""
     unauthorized: Callable[[str], Answer] = unauthorized
     """What a request without valid credentials gets."""
 
@@ -118,12 +118,10 @@ class Kernel:
             return response.give(self._house.answer(environ["REQUEST_METHOD"], path, own_id))
         environ["SCRIPT_NAME"] = mount.prefix
         environ["PATH_INFO"] = inner = path[len(mount.prefix) :]
-        caller = self._authenticate(environ, own_id)
-        if caller is not None:
-            environ[CALLER] = caller
-        elif environ["REQUEST_METHOD"] != "GET" or inner not in mount.open_paths:
-            return response.give(mount.unauthorized(own_id))
-        refused = self._take_body(environ, own_id)
+        is_open = environ["REQUEST_METHOD"] == "GET" and inner in mount.open_paths
+        refused = None if is_open else self._take_caller(environ, mount, own_id)
+        if refused is None:
+            refused = self._take_body(environ, own_id)
         if refused is not None:
             return response.give(refused)
         with self._turns:
@@ -134,6 +132,16 @@ class Kernel:
             if mount.holds(path):
                 hidden = mount.prefix == "" and self._house.early(path) is not None
                 return None if hidden else mount
+        return None
+
+    def _take_caller(self, environ: Environ, mount: Mount, own_id: str) -> Answer | None:
+        try:
+            caller = self._authenticate(environ, own_id)
+        except Busy as error:
+            return _busy(error, own_id)
+        if caller is None:
+            return mount.unauthorized(own_id)
+        environ[CALLER] = caller
         return None
 
     def _take_body(self, environ: Environ, own_id: str) -> Answer | None:
@@ -150,13 +158,7 @@ class Kernel:
         except InvalidDescription as error:
             return _not_understood(error.message, own_id)
         except Busy as error:
-            return refusal(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "http.busy",
-                error.message,
-                own_id,
-                ("retry-after", str(error.retry_after)),
-            )
+            return _busy(error, own_id)
         return None
 
 
@@ -174,6 +176,16 @@ def _is_text(path: str, query: str) -> bool:
 
 def _not_understood(detail: str, own_id: str) -> Answer:
     return refusal(HTTPStatus.BAD_REQUEST, "http.bad_request", detail, own_id)
+
+
+def _busy(error: Busy, own_id: str) -> Answer:
+    return refusal(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "http.busy",
+        error.message,
+        own_id,
+        ("retry-after", str(error.retry_after)),
+    )
 
 
 def _internal(own_id: str) -> Answer:
