@@ -102,7 +102,7 @@ def _row(
     return figures
 
 
-def _note(what: str, work: Any) -> None:  # noqa: ANN401 - any callable
+def _note(what: str, work: Any) -> None:
     began = time.perf_counter()
     work()
     print(f"  {what} {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)

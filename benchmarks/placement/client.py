@@ -18,7 +18,7 @@ class Answer:
     body: bytes
 
     @property
-    def json(self) -> Any:  # noqa: ANN401 - a decoded JSON value
+    def json(self) -> Any:
         """The decoded body."""
         return json.loads(self.body)
 
@@ -34,9 +34,7 @@ class Client:
         """Read."""
         return self.send("GET", path, None, version)
 
-    def send(
-        self, method: str, path: str, body: object = None, version: str = VERSION
-    ) -> Answer:
+    def send(self, method: str, path: str, body: object = None, version: str = VERSION) -> Answer:
         """One request; a connection found closed is tried once more, new."""
         headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": f"placement {version}"}
         data = None
@@ -49,9 +47,7 @@ class Client:
             self._connection.close()
             return self._once(method, path, data, headers)
 
-    def _once(
-        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
-    ) -> Answer:
+    def _once(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
         try:
             self._connection.request(method, self._prefix + path, data, headers)
             response = self._connection.getresponse()

@@ -5,9 +5,11 @@ That both then hold the same is what the run checks by their answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.placement.shapes import PROJECT, USER, Node
+from sqlalchemy import Connection, create_engine, insert, select
 
 from moorage.domain.changes import (
     Change,
@@ -24,9 +26,9 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.providers import Inventory
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.store import open_store
-from sqlalchemy import Connection, create_engine, insert, select
 
-from benchmarks.placement.shapes import PROJECT, USER, Node
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 BATCH: Final = 500
 
@@ -82,7 +84,7 @@ def _changes(node: Node) -> Iterator[Change]:
 
 def fill_peer(url: str, nodes: Sequence[Node]) -> None:
     """Write the fleet into the tables of a reference server that has started once."""
-    from placement.db.sqlalchemy import models  # noqa: PLC0415 - a development dependency, slow
+    from placement.db.sqlalchemy import models
 
     engine = create_engine(url)
     with engine.begin() as connection:
@@ -218,4 +220,3 @@ class _Peer:
 
 def _aggregates(nodes: Sequence[Node]) -> list[str]:
     return sorted({one for node in nodes for one in node.aggregates})
-

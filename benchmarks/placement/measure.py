@@ -8,11 +8,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.placement.client import Client
-from benchmarks.placement.rows import Row
-from benchmarks.placement.servers import Server
+if TYPE_CHECKING:
+    from benchmarks.placement.client import Client
+    from benchmarks.placement.rows import Row
+    from benchmarks.placement.servers import Server
 
 _ENOUGH_CPU: Final = 0.4
 """Seconds of server CPU that make one sample; the kernel counts in hundredths."""

@@ -14,6 +14,12 @@ HEAD = (
     "|---|---|---|---|---|---|---|---|",
 )
 
+HOW = (
+    "CPU is user and system time of the server's whole process tree per repetition, wall what one"
+    " client waits; medians over samples. The reference runs behind gunicorn with two processes,"
+    " Moorage as `moorage serve` with one worker, both on the same engine and fleet."
+)
+
 
 def machine() -> dict[str, Any]:
     """Facts of this machine and moment."""
@@ -38,18 +44,18 @@ def machine() -> dict[str, Any]:
 def line(result: dict[str, Any]) -> str:
     """One row of the table."""
     ours, theirs = result["ours"], result.get("theirs")
-    target = f"{result['target']:g}×" if result["target"] else "–"
+    target = f"{result['target']:g}x" if result["target"] else "-"
     if result["bound_ms"]:
         target = f"< {result['bound_ms']:g} ms"
-    ratio = f"{theirs['cpu_ms'] / ours['cpu_ms']:.0f}×" if theirs else "–"
+    ratio = f"{theirs['cpu_ms'] / ours['cpu_ms']:.0f}x" if theirs else "-"
     cells = (
         result["title"],
         f"{result['hosts']:,}",
-        f"{theirs['cpu_ms']:.1f}" if theirs else "–",
+        f"{theirs['cpu_ms']:.1f}" if theirs else "-",
         f"{ours['cpu_ms']:.2f}",
         ratio,
         target,
-        f"{theirs['wall_ms']:.1f}" if theirs else "–",
+        f"{theirs['wall_ms']:.1f}" if theirs else "-",
         f"{ours['wall_ms']:.2f}",
     )
     return f"| {' | '.join(cells)} |"
@@ -59,26 +65,21 @@ def write(folder: Path, facts: dict[str, Any], results: list[dict[str, Any]]) ->
     """`results.json` and `RESULTS.md` in the folder."""
     whole = {"machine": facts, "results": results}
     (folder / "results.json").write_text(json.dumps(whole, indent=1) + "\n")
+    about = (
+        f"{facts['date']}, {facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f}),"
+        f" Python {facts['python']}, Linux {facts['kernel']}, {facts['engine']}."
+    )
+    memory = [
+        f"- {shape}, {one['hosts']:,} hosts: ours {one['ours']}, theirs {one['theirs']}"
+        for shape, one in facts["memory"].items()
+    ]
     lines = [
         "# Placement beside openstack-placement 16.0.0",
         "",
-        f"{facts['date']}, {facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f}),"
-        f" Python {facts['python']}, Linux {facts['kernel']}, {facts['engine']}.",
+        about,
         "",
         f"    {facts['command']}",
-        "",
-        "CPU is user and system time of the server's whole process tree per repetition, wall what"
-        " one client waits; medians over samples. The reference runs behind gunicorn with two"
-        " processes, Moorage as `moorage serve` with one worker, both on the same engine and fleet.",
-        "",
-        *HEAD,
-        *(line(one) for one in results),
-        "",
-        "Resident MiB after the rows (biggest process, whole tree):",
-        "",
-        *(
-            f"- {shape}, {one['hosts']:,} hosts: ours {one['ours']}, theirs {one['theirs']}"
-            for shape, one in facts["memory"].items()
-        ),
     ]
+    lines += ["", HOW, "", *HEAD, *(line(one) for one in results), ""]
+    lines += ["Resident MiB after the rows (biggest process, whole tree):", "", *memory]
     (folder / "RESULTS.md").write_text("\n".join(lines) + "\n")

@@ -20,7 +20,7 @@ CANDIDATES: Final = "/allocation_candidates?"
 SMALL: Final = "resources=VCPU:2,MEMORY_MB:2048"
 NOVA: Final = (
     f"{CANDIDATES}{RESOURCES}&required=HW_CPU_X86_AVX2,!COMPUTE_STATUS_DISABLED"
-    f"&member_of={zone(3)}&root_required=COMPUTE_NODE,!COMPUTE_STATUS_DISABLED"
+    f"&member_of={zone(2)}&root_required=COMPUTE_NODE,!COMPUTE_STATUS_DISABLED"
 )
 NUMA: Final = (
     f"{CANDIDATES}resources=DISK_GB:10&resources_A=VCPU:2,MEMORY_MB:2048"
@@ -158,13 +158,12 @@ def _expect(status: int, wanted: int, body: bytes) -> None:
         raise RuntimeError(f"status {status} instead of {wanted}: {body[:500]!r}")
 
 
-
-
 _ALL: Final = f"{CANDIDATES}{RESOURCES}"
 _RARE: Final = f"{_ALL}&required=CUSTOM_RARE"
 
+# fmt: off
 ROWS: Final[tuple[Row, ...]] = (
-    # ruff: noqa: E501 - one line per row, or it is no table
+
     Row("limit", "flat", "candidates, limit=1000", reading(f"{_ALL}&limit=1000"), 200, same=_ALL),
     Row("all", "flat", "candidates, unlimited", reading(_ALL), 100),
     Row("nova", "flat", "Nova-like query (traits, zone), limit=1000", reading(f"{NOVA}&limit=1000"), 200, same=NOVA),
@@ -180,11 +179,12 @@ ROWS: Final[tuple[Row, ...]] = (
     Row("ports", "sriov", "SR-IOV, two ports, limit=1000", reading(f"{PORTS}&limit=1000"), 200),
     Row("sriov", "sriov", "SR-IOV fleet, no port, limit=1000", reading(f"{_ALL}&limit=1000"), 200, same=_ALL),
     Row("shared", "shared", "shared storage, limit=1000", reading(f"{_ALL}&limit=1000"), 200, same=_ALL),
-    Row("wide8", "wide", "8 equal children × 6 groups isolated, limit=1000", reading(f"{devices(6, 'isolate', 0)}&limit=1000"), bound_ms=50, same=devices(3, "none", 0)),
-    Row("wide8n", "wide", "8 equal children × 6 groups, limit=1000", reading(f"{devices(6, 'none', 0)}&limit=1000"), bound_ms=50, peer=False),
-    Row("wide64", "wide", "64 equal children × 16 groups, limit=1000", reading(f"{devices(16, 'isolate', 1)}&limit=1000"), bound_ms=50, peer=False),
+    Row("wide8", "wide", "8 equal children x 6 groups isolated, limit=1000", reading(f"{devices(6, 'isolate', 0)}&limit=1000"), bound_ms=50, same=devices(3, "none", 0)),
+    Row("wide8n", "wide", "8 equal children x 6 groups, limit=1000", reading(f"{devices(6, 'none', 0)}&limit=1000"), bound_ms=50, peer=False),
+    Row("wide64", "wide", "64 equal children x 16 groups, limit=1000", reading(f"{devices(16, 'isolate', 1)}&limit=1000"), bound_ms=50, peer=False),
     Row("put", "flat", "PUT allocation", put, 30),
     Row("delete", "flat", "PUT allocation + DELETE", put_and_delete, None),
     Row("claim", "flat", "claim cycle (GET 1000 + PUT), 16 clients", claim, 50, clients=16),
     Row("load", "flat", "loading a host (4 requests)", load, 10),
 )
+# fmt: on

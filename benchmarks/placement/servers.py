@@ -8,13 +8,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from benchmarks.placement.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
@@ -129,9 +131,7 @@ def _running(
 ) -> Iterator[Server]:
     log = folder / f"{name}.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - commands of our own making
-            command, stdout=output, stderr=subprocess.STDOUT, env=environ
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environ)
     server = Server(name, process, port, prefix)
     try:
         _await(server, log)
@@ -152,7 +152,7 @@ def _await(server: Server, log: Path) -> None:
         if server.process.poll() is not None:
             break
         try:
-            if client.get("/resource_classes").status == 200:  # noqa: PLR2004 - OK
+            if client.get("/resource_classes").status == 200:
                 return
         except OSError:
             time.sleep(0.1)

@@ -12,8 +12,13 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import HOUR, Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import SHARES, CandidateQuery, candidates, summary_rows
-from moorage.engine.choices import Rules
+from moorage.engine.candidates import (
+    SHARES,
+    CandidateQuery,
+    Rules,
+    candidates,
+    summary_rows,
+)
 from moorage.engine.snapshot import ProviderState, Snapshot
 
 
@@ -321,10 +326,12 @@ def test_summaries_cover_whole_trees_of_the_providers_used() -> None:
         Node("other", None, {"VCPU": 1}),
     ]
     snapshot = fleet(nodes)
-    found = list(candidates(snapshot, of(VCPU=2, DISK_GB=1)))
-    names = [snapshot.uuids[row] for row in summary_rows(snapshot, found, whole_trees=True)]
+    used = [
+        row for one in candidates(snapshot, of(VCPU=2, DISK_GB=1)) for row, _ in one.allocations
+    ]
+    names = [snapshot.uuids[row] for row in summary_rows(snapshot, used, whole_trees=True)]
     assert names == ["cn", "numa", "nic", "ss"]
-    names = [snapshot.uuids[row] for row in summary_rows(snapshot, found, whole_trees=False)]
+    names = [snapshot.uuids[row] for row in summary_rows(snapshot, used, whole_trees=False)]
     assert names == ["numa", "ss"]
 
 

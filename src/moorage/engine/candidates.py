@@ -4,9 +4,10 @@ Placement's semantics (its API reference, microversion 1.39): a candidate comes 
 tree plus the sharing providers (trait `MISC_SHARES_VIA_AGGREGATE`) that have an aggregate in
 common with any provider of that tree. One class of one group is never split over providers.
 
-Masks over all provider rows find the trees worth looking at; only those are walked, in row order,
-and only until the caller has enough. Room is judged by `peak`, so holds and future bookings
-reduce candidates although they never show in usages.
+Masks over all provider rows find the trees worth looking at (`supply`). Those are looked at in
+row order and in growing blocks, only until the caller has enough; trees that are equal as far as
+the query goes (`reach`) are searched once (`search`). Room is judged by `peak`, so holds and
+future bookings reduce candidates although they never show in usages.
 """
 
 from __future__ import annotations
@@ -18,22 +19,37 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.engine import filters
-from moorage.engine.choices import (
-    Choice,
-    Rules,
-    combinations,
-    suffixed_choices,
-    unsuffixed_choices,
-)
+from moorage.engine.pattern import terms
+from moorage.engine.reach import Plan, reaches
+from moorage.engine.search import selections
+from moorage.engine.sharing import NOBODY, SHARES, sharing
+from moorage.engine.supply import supply
+from moorage.engine.view import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts, ResourceClass, Trait
+    from moorage.engine.search import Picks
     from moorage.engine.snapshot import Bools, Snapshot
+    from moorage.engine.view import View
 
-SHARES: Final = "MISC_SHARES_VIA_AGGREGATE"
+__all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches", "candidates"]
+
+_FIRST_BLOCK: Final = 32
+"""Trees looked at at once to begin with; each block is four times the one before."""
+_LARGEST_BLOCK: Final = 8192
+_KEPT: Final = 4096
+"""Selections of one pattern that are kept for the next tree like it; more are searched again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What binds the groups of one candidate together."""
+
+    isolate: bool = False
+    same_subtrees: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,236 +76,251 @@ class Candidate:
     """Suffix -> provider rows, ascending."""
 
 
-def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]:
-    """Yield each distinct candidate once, in a stable order."""
-    sharing = _sharing_by_anchor(snapshot)
-    supplies = [_supply(snapshot, group, sharing) for group in query.groups]
-    worth = reduce(np.logical_and, (supply.trees for supply in supplies), _anchors(snapshot, query))
-    lone = _lone_roots(snapshot, sharing) if len(supplies) == 1 else None
-    seen: set[Candidate] = set()
-    for root in np.flatnonzero(worth).tolist():
-        if lone is not None and lone[root]:
-            group = query.groups[0]
-            yield Candidate(((root, group.resources),), ((group.suffix, (root,)),))
-            continue
-        for found in _of_tree(snapshot, query, supplies, root):
-            if sharing:
-                if found in seen:
-                    continue
-                seen.add(found)
-            yield found
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one provider gives in one piece: of a suffixed group all, of the unsuffixed a class."""
 
-
-def summary_rows(
-    snapshot: Snapshot, found: Iterable[Candidate], *, whole_trees: bool
-) -> Sequence[int]:
-    """Rows to summarise beside the candidates: providers used, or every one of their trees."""
-    rows = sorted({row for candidate in found for row, _ in candidate.allocations})
-    if not whole_trees:
-        return rows
-    wanted = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    wanted[snapshot.root[rows]] = True
-    whole: list[int] = np.flatnonzero(snapshot.alive & wanted[snapshot.root]).tolist()
-    return whole
-
-
-# --- which trees are worth a look -----------------------------------------------------------
-
-
-def _anchors(snapshot: Snapshot, query: CandidateQuery) -> Bools:
-    """Living roots that meet the query's rules about roots."""
-    rows = np.arange(len(snapshot.uuids))
-    mask: Bools = snapshot.alive & (snapshot.root == rows)
-    if query.anchors is not None:
-        mask = mask & np.isin(rows, list(query.anchors))
-    for any_of in query.root_required:
-        mask = mask & filters.has_any_trait(snapshot, any_of)
-    if query.root_forbidden:
-        mask = mask & ~filters.has_any_trait(snapshot, query.root_forbidden)
-    return mask
-
-
-def _lone_roots(snapshot: Snapshot, sharing: Mapping[int, Sequence[int]]) -> Bools:
-    """Roots without children that neither borrow nor lend: at most one candidate, theirs alone."""
-    sizes = np.bincount(snapshot.root[snapshot.alive], minlength=len(snapshot.uuids))
-    lone: Bools = sizes == 1
-    for anchor, lenders in sharing.items():
-        lone[anchor] = False
-        lone[list(lenders)] = False
-    return lone
-
-
-def _sharing_by_anchor(snapshot: Snapshot) -> Mapping[int, Sequence[int]]:
-    """Anchor root row -> rows of the sharing providers of other trees that serve it."""
-    shares = filters.has_trait(snapshot, SHARES) & snapshot.alive
-    if not shares.any():
-        return {}
-    found: dict[int, set[int]] = {}
-    for members in snapshot.aggregates.values():
-        givers = members[shares[members]].tolist()
-        if not givers:
-            continue
-        for anchor in np.unique(snapshot.root[members]).tolist():
-            strangers = [row for row in givers if snapshot.root[row] != anchor]
-            if strangers:
-                found.setdefault(anchor, set()).update(strangers)
-    return {anchor: sorted(rows) for anchor, rows in found.items()}
-
-
-# --- what a group can get, and where --------------------------------------------------------
-
-
-class _ByTree:
-    """Rows of a mask, looked up by root."""
-
-    def __init__(self, snapshot: Snapshot, mask: Bools) -> None:
-        rows = np.flatnonzero(mask)
-        order = np.argsort(snapshot.root[rows], kind="stable")
-        self._rows = rows[order]
-        self._roots = snapshot.root[self._rows]
-
-    def of(self, root: int) -> list[int]:
-        start, end = np.searchsorted(self._roots, [root, root + 1])
-        rows: list[int] = self._rows[start:end].tolist()
-        return rows
+    suffix: str
+    wants: Amounts
 
 
 @dataclass(frozen=True, slots=True)
-class _Supply:
-    """Who can give what to one group. Key "" of `local` and `shared`: all classes together."""
+class Batch:
+    """The same selection in several trees: one candidate each."""
 
-    group: RequestGroup
-    trees: Bools
-    """Roots of trees that can possibly serve the group."""
-    local: Mapping[ResourceClass, _ByTree]
-    shared: Mapping[ResourceClass, Mapping[int, Sequence[int]]]
-    """Anchor root -> usable sharing providers of other trees."""
-    required: Sequence[Bools]
+    picks: Picks
+    """Per piece of the query: the position, in a tree's rows, of the provider that gives it."""
+    trees: Sequence[Sequence[int]]
+    """Provider rows by position, per tree."""
 
-    def givers(self, resource_class: ResourceClass, root: int) -> list[int]:
-        return [*self.local[resource_class].of(root), *self.shared[resource_class].get(root, ())]
+    def cut(self, count: int) -> Batch:
+        """The first `count` of its candidates."""
+        return Batch(self.picks, self.trees[:count])
 
-    def choices(self, root: int) -> list[Choice]:
-        group = self.group
+    def rows(self, parts: Sequence[Piece]) -> list[int]:
+        """Rows of every provider that gives some of the query's pieces, with repetitions."""
+        used = {at for at, part in zip(self.picks, parts, strict=True) if part.wants}
+        return [tree[position] for tree in self.trees for position in used]
+
+
+def pieces(query: CandidateQuery) -> tuple[Piece, ...]:
+    """The pieces of a query, in the order of every `Batch.picks`."""
+    found: list[Piece] = []
+    for group in query.groups:
         if group.suffix:
-            return list(suffixed_choices(group.suffix, group.resources, self.givers("", root)))
-        givers = {name: self.givers(name, root) for name in group.resources}
-        return list(unsuffixed_choices("", group.resources, givers, self.required))
+            found.append(Piece(group.suffix, group.resources))
+        else:
+            found.extend(Piece("", {name: most}) for name, most in group.resources.items())
+    return tuple(found)
 
 
-def _supply(
-    snapshot: Snapshot, group: RequestGroup, sharing: Mapping[int, Sequence[int]]
-) -> _Supply:
-    if group.suffix:
-        return _suffixed_supply(snapshot, group, sharing)
-    return _unsuffixed_supply(snapshot, group, sharing)
+def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]:
+    """Yield each distinct candidate once, in a stable order."""
+    parts = pieces(query)
+    bare = [group.suffix for group in query.groups if not group.suffix and not group.resources]
+    for batch in batches(snapshot, query):
+        for tree in batch.trees:
+            yield _candidate(parts, bare, [tree[position] for position in batch.picks])
 
 
-def _suffixed_supply(
-    snapshot: Snapshot, group: RequestGroup, sharing: Mapping[int, Sequence[int]]
-) -> _Supply:
-    mask, _ = filters.narrow(snapshot.alive, filters.same_provider(snapshot, group))
-    shared = _usable(sharing, mask)
-    trees = _trees_of(snapshot, mask, shared)
-    return _Supply(group, trees, {"": _ByTree(snapshot, mask)}, {"": shared}, ())
+def batches(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Batch]:
+    """Yield each distinct candidate once, those that differ only by their tree together."""
+    anchor = _only_anchor(snapshot, query)
+    if anchor is None:
+        yield from _Fleet(snapshot, query, snapshot).batches()
+    elif anchor >= 0:
+        tree = Tree(snapshot, anchor)
+        rows = tree.rows.tolist()
+        for batch in _Fleet(snapshot, query, tree).batches():
+            yield Batch(batch.picks, [[rows[row] for row in one] for one in batch.trees])
 
 
-def _unsuffixed_supply(
-    snapshot: Snapshot, group: RequestGroup, sharing: Mapping[int, Sequence[int]]
-) -> _Supply:
-    base, _ = filters.narrow(snapshot.alive, filters.any_provider(snapshot, group))
-    lendable, _ = filters.narrow(snapshot.alive, filters.forbidden_traits(snapshot, group))
-    lenders = {} if group.in_tree else _admitted(snapshot, group, sharing)
-    required = [filters.has_any_trait(snapshot, any_of) for any_of in group.required]
-    trees = snapshot.alive
-    local, shared = {}, {}
-    carriers = [np.zeros_like(trees) for _ in required]
-    for name, amount in group.resources.items():
-        gives = (
-            filters.unit_rules(snapshot, name, amount).passes
-            & filters.room(snapshot, name, amount).passes
-        )
-        local[name] = _ByTree(snapshot, base & gives)
-        shared[name] = _usable(lenders, lendable & gives)
-        trees = trees & _trees_of(snapshot, base & gives, shared[name])
-        for carrier, mask in zip(carriers, required, strict=True):
-            np.logical_or(
-                carrier,
-                _trees_of(snapshot, base & gives & mask, _usable(shared[name], mask)),
-                out=carrier,
-            )
-    return _Supply(group, reduce(np.logical_and, carriers, trees), local, shared, required)
+def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
+    """The first `limit` candidates, or all; looks no further than it must."""
+    if limit is None:
+        return list(found)
+    kept: list[Batch] = []
+    for batch in found:
+        kept.append(batch if len(batch.trees) <= limit else batch.cut(limit))
+        limit -= len(kept[-1].trees)
+        if limit <= 0:
+            break
+    return kept
 
 
-def _admitted(
-    snapshot: Snapshot, group: RequestGroup, sharing: Mapping[int, Sequence[int]]
-) -> Mapping[int, Sequence[int]]:
-    """Sharing providers that meet the unsuffixed group's aggregate rules, per anchor.
-
-    They must be members themselves; to be forbidden, membership of the anchor is enough.
-    """
-    if not group.member_of and not group.not_member_of:
-        return sharing
-    wanted = filters.in_every_set(snapshot, group.member_of)
-    unwanted = filters.in_any_aggregate(snapshot, group.not_member_of)
-    admitted = {
-        anchor: [row for row in rows if wanted[row] and not unwanted[row]]
-        for anchor, rows in sharing.items()
-        if not unwanted[anchor]
-    }
-    return {anchor: rows for anchor, rows in admitted.items() if rows}
+def summary_rows(snapshot: Snapshot, used: Iterable[int], *, whole_trees: bool) -> Sequence[int]:
+    """Rows to summarise beside candidates: the providers used, or every one of their trees."""
+    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    rows = np.fromiter(used, dtype=np.int64)
+    if whole_trees:
+        mask[snapshot.root[rows]] = True
+        mask = snapshot.alive & mask[snapshot.root]
+    else:
+        mask[rows] = True
+    found: list[int] = np.flatnonzero(mask).tolist()
+    return found
 
 
-def _usable(sharing: Mapping[int, Sequence[int]], mask: Bools) -> Mapping[int, Sequence[int]]:
-    """The sharing providers that pass the mask, per anchor."""
-    usable = {anchor: [row for row in rows if mask[row]] for anchor, rows in sharing.items()}
-    return {anchor: rows for anchor, rows in usable.items() if rows}
-
-
-def _trees_of(snapshot: Snapshot, mask: Bools, shared: Mapping[int, Sequence[int]]) -> Bools:
-    """Roots of trees with a row of the mask, or with a usable sharing provider."""
-    trees = np.zeros_like(mask)
-    trees[snapshot.root[mask]] = True
-    if shared:
-        trees[list(shared)] = True
-    return trees
-
-
-# --- candidates of one tree -----------------------------------------------------------------
-
-
-def _of_tree(
-    snapshot: Snapshot, query: CandidateQuery, supplies: Sequence[_Supply], root: int
-) -> Iterator[Candidate]:
-    options = [supply.choices(root) for supply in supplies]
-    for chosen in combinations(snapshot, options, query.rules):
-        found = _merged(chosen)
-        if query.one_provider_per_tree and _nested(snapshot, found):
-            continue
-        yield found
-
-
-def _merged(chosen: Sequence[Choice]) -> Candidate:
-    """Sum what the groups take, provider by provider."""
+def _candidate(parts: Sequence[Piece], bare: Sequence[str], rows: Sequence[int]) -> Candidate:
+    """Sum what the pieces take, provider by provider."""
     sums: dict[int, dict[ResourceClass, int]] = {}
-    for choice in chosen:
-        for row, resource_class, amount in choice.takes:
+    maps: dict[str, set[int]] = {suffix: set() for suffix in bare}
+    for part, row in zip(parts, rows, strict=True):
+        maps.setdefault(part.suffix, set()).add(row)
+        for name, amount in part.wants.items():
             of_row = sums.setdefault(row, {})
-            of_row[resource_class] = of_row.get(resource_class, 0) + amount
+            of_row[name] = of_row.get(name, 0) + amount
     return Candidate(
-        tuple((row, _Taken(amounts)) for row, amounts in sorted(sums.items())),
-        tuple(sorted((choice.suffix, choice.rows) for choice in chosen)),
+        tuple(sorted(sums.items())),
+        tuple((suffix, tuple(sorted(of))) for suffix, of in sorted(maps.items())),
     )
 
 
-class _Taken(dict["ResourceClass", int]):
-    """Amounts that can be an element of a set; never changed once made."""
+def _only_anchor(snapshot: Snapshot, query: CandidateQuery) -> int | None:
+    """The one tree every candidate is in (its root row; -1: there is none), or None if unknown.
 
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self.items()))
+    A group's `in_tree` or the query's anchors name it, unless sharing providers may come from
+    elsewhere.
+    """
+    named = {group.in_tree for group in query.groups if group.in_tree is not None}
+    if not named and query.anchors is None:
+        return None
+    known = {snapshot.row_of.get(uuid, -1) for uuid in named}
+    if -1 in known:
+        return -1
+    if len(sharing(snapshot)):
+        return None
+    roots = {int(snapshot.root[row]) for row in known}
+    if query.anchors is not None:
+        roots = roots & query.anchors if named else set(query.anchors)
+    if len(roots) > 1 and not named:
+        return None
+    return roots.pop() if len(roots) == 1 else -1
 
 
-def _nested(snapshot: Snapshot, found: Candidate) -> bool:
-    """Whether two of the candidate's providers stand in one tree."""
-    roots = [int(snapshot.root[row]) for row, _ in found.allocations]
-    return len(set(roots)) < len(roots)
+class _Fleet:
+    """One query over the whole fleet or one tree."""
+
+    def __init__(self, snapshot: Snapshot, query: CandidateQuery, view: View) -> None:
+        self._view = view
+        pairs = sharing(snapshot) if view is snapshot else NOBODY
+        supplies = [supply(view, group, pairs) for group in query.groups]
+        self._plan = Plan(
+            slots=tuple(slot for one in supplies for slot in one.slots),
+            required=tuple(mask for one in supplies for mask in one.required),
+            summed=_summed(query),
+            isolate=query.rules.isolate,
+            same_subtrees=query.rules.same_subtrees,
+            one_provider_per_tree=query.one_provider_per_tree,
+            pairs=pairs,
+        )
+        worth = reduce(np.logical_and, (one.trees for one in supplies), _anchors(view, query))
+        if view is snapshot:
+            worth = _among(query.anchors, worth)
+        self._roots = np.flatnonzero(worth)
+        self._patterns: dict[bytes, _Pattern] = {}
+        self._seen: set[tuple[int, ...]] = set()
+
+    def batches(self) -> Iterator[Batch]:
+        start, size = 0, _FIRST_BLOCK
+        while start < len(self._roots):
+            yield from self._block(self._roots[start : start + size])
+            start, size = start + size, min(4 * size, _LARGEST_BLOCK)
+
+    def _block(self, roots: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[Batch]:
+        by_key: dict[bytes, list[list[int]]] = {}
+        for key, rows in reaches(self._view, self._plan, roots):
+            by_key.setdefault(key, []).append(rows)
+        for key, trees in by_key.items():
+            pattern = self._patterns.get(key)
+            if pattern is None:
+                pattern = self._patterns[key] = _Pattern(self._plan, key)
+            yield from self._of_pattern(pattern, trees)
+
+    def _of_pattern(self, pattern: _Pattern, trees: list[list[int]]) -> Iterator[Batch]:
+        if pattern.is_single:
+            for picks in pattern:
+                yield Batch(picks, self._fresh(pattern, picks, trees))
+            return
+        for tree in trees:
+            for picks in pattern:
+                fresh = self._fresh(pattern, picks, [tree])
+                if fresh:
+                    yield Batch(picks, fresh)
+
+    def _fresh(
+        self, pattern: _Pattern, picks: Picks, trees: list[list[int]]
+    ) -> Sequence[Sequence[int]]:
+        """The trees in which the candidate is not one that another tree has shown already.
+
+        Only what sharing providers give alone can be had from several trees.
+        """
+        if not all(pattern.shares[position] for position in picks):
+            return trees
+        found = []
+        for tree in trees:
+            rows = tuple([tree[position] for position in picks])
+            if rows not in self._seen:
+                self._seen.add(rows)
+                found.append(tree)
+        return found
+
+
+class _Pattern:
+    """The selections of equal trees: searched once, as far as they are few enough to keep."""
+
+    def __init__(self, plan: Plan, key: bytes) -> None:
+        self._plan = plan
+        self._terms = terms(plan, key)
+        self._kept: list[Picks] | None = None
+        self.shares = self._terms.shares
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is at most one selection; looks no further than the second."""
+        if self._kept is None:
+            found = selections(self._plan, self._terms)
+            first, second = next(found, None), next(found, None)
+            if second is not None:
+                return False
+            self._kept = [] if first is None else [first]
+        return len(self._kept) <= 1
+
+    def __iter__(self) -> Iterator[Picks]:
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept: list[Picks] = []
+        for picks in selections(self._plan, self._terms):
+            if len(kept) <= _KEPT:
+                kept.append(picks)
+            yield picks
+        if len(kept) <= _KEPT:
+            self._kept = kept
+
+
+def _summed(query: CandidateQuery) -> Mapping[ResourceClass, int]:
+    """Classes that several pieces want, with all they want together."""
+    found: dict[ResourceClass, list[int]] = {}
+    for group in query.groups:
+        for name, amount in group.resources.items():
+            found.setdefault(name, []).append(amount)
+    return {name: sum(amounts) for name, amounts in found.items() if len(amounts) > 1}
+
+
+def _anchors(view: View, query: CandidateQuery) -> Bools:
+    """Living roots that meet the query's rules about roots."""
+    mask: Bools = view.alive & (view.root == np.arange(len(view.uuids)))
+    for any_of in query.root_required:
+        mask = mask & filters.has_any_trait(view, any_of)
+    if query.root_forbidden:
+        mask = mask & ~filters.has_any_trait(view, query.root_forbidden)
+    return mask
+
+
+def _among(anchors: frozenset[int] | None, mask: Bools) -> Bools:
+    if anchors is None:
+        return mask
+    named = np.zeros_like(mask)
+    named[list(anchors)] = True
+    return mask & named

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts, ResourceClass, Trait
-    from moorage.engine.snapshot import ClassColumns, Snapshot
+    from moorage.engine.view import Stock, View
 
     Bools: TypeAlias = NDArray[np.bool_]
 
@@ -47,144 +47,167 @@ def narrow(start: Bools, filters: Iterable[Filter]) -> tuple[Bools, Mapping[str,
     return mask, rejected
 
 
-# --- traits ---------------------------------------------------------------------------------
-
-
-def has_trait(snapshot: Snapshot, trait: Trait) -> Bools:
-    """Rows of providers that carry the trait themselves."""
-    mask = snapshot.traits.get(trait)
-    return np.zeros(len(snapshot.uuids), dtype=np.bool_) if mask is None else mask
-
-
-def has_any_trait(snapshot: Snapshot, traits: Iterable[Trait]) -> Bools:
-    """Rows of providers that carry at least one of the traits."""
-    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    for trait in traits:
-        mask = mask | has_trait(snapshot, trait)
+def passing(start: Bools, filters: Iterable[Filter]) -> Bools:
+    """Apply every filter to `start`, counting nothing."""
+    mask = start
+    for rule in filters:
+        mask = mask & rule.passes
     return mask
 
 
-def required_traits(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+# --- traits ---------------------------------------------------------------------------------
+
+
+def has_trait(view: View, trait: Trait) -> Bools:
+    """Rows of providers that carry the trait themselves."""
+    mask = view.traits.get(trait)
+    return np.zeros(len(view.uuids), dtype=np.bool_) if mask is None else mask
+
+
+def has_any_trait(view: View, traits: Iterable[Trait]) -> Bools:
+    """Rows of providers that carry at least one of the traits."""
+    mask = np.zeros(len(view.uuids), dtype=np.bool_)
+    for trait in traits:
+        mask = mask | has_trait(view, trait)
+    return mask
+
+
+def required_traits(view: View, group: RequestGroup) -> Iterator[Filter]:
     """Every required set of the group, met by the provider itself."""
     for any_of in group.required:
-        yield Filter(f"trait:{'|'.join(sorted(any_of))}", has_any_trait(snapshot, any_of))
+        yield Filter(f"trait:{'|'.join(sorted(any_of))}", has_any_trait(view, any_of))
 
 
-def forbidden_traits(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+def forbidden_traits(view: View, group: RequestGroup) -> Iterator[Filter]:
     """No forbidden trait on the provider itself."""
     for trait in sorted(group.forbidden):
-        yield Filter(f"forbidden:{trait}", ~has_trait(snapshot, trait))
+        yield Filter(f"forbidden:{trait}", ~has_trait(view, trait))
 
 
 # --- aggregates and trees -----------------------------------------------------------------
 
 
-def in_any_aggregate(snapshot: Snapshot, aggregates: Iterable[str]) -> Bools:
+def in_any_aggregate(view: View, aggregates: Iterable[str]) -> Bools:
     """Rows of providers that are themselves a member of at least one of the aggregates."""
-    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    mask = np.zeros(len(view.uuids), dtype=np.bool_)
     for aggregate in aggregates:
-        rows = snapshot.aggregates.get(aggregate)
+        rows = view.aggregates.get(aggregate)
         if rows is not None:
             mask[rows] = True
     return mask
 
 
-def in_every_set(snapshot: Snapshot, sets: Iterable[Iterable[str]]) -> Bools:
+def in_every_set(view: View, sets: Iterable[Iterable[str]]) -> Bools:
     """Rows of providers that are themselves a member of some aggregate of each set."""
-    mask = np.ones(len(snapshot.uuids), dtype=np.bool_)
+    mask = np.ones(len(view.uuids), dtype=np.bool_)
     for any_of in sets:
-        mask = mask & in_any_aggregate(snapshot, any_of)
+        mask = mask & in_any_aggregate(view, any_of)
     return mask
 
 
-def own_aggregates(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+def own_aggregates(view: View, group: RequestGroup) -> Iterator[Filter]:
     """The group's aggregate rules, judged by the provider's own membership."""
     for any_of in group.member_of:
-        yield Filter("aggregate", in_any_aggregate(snapshot, any_of))
+        yield Filter("aggregate", in_any_aggregate(view, any_of))
     if group.not_member_of:
-        yield Filter("aggregate", ~in_any_aggregate(snapshot, group.not_member_of))
+        yield Filter("aggregate", ~in_any_aggregate(view, group.not_member_of))
 
 
-def own_or_root_aggregates(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+def own_or_root_aggregates(view: View, group: RequestGroup) -> Iterator[Filter]:
     """The group's aggregate rules, where membership of the root counts for its whole tree.
 
     Placement's rule for the unsuffixed group: the provider alone, or its root alone, meets every
     required set; neither is in a forbidden aggregate.
     """
     if group.member_of:
-        own = in_every_set(snapshot, group.member_of)
-        yield Filter("aggregate", own | own[snapshot.root])
+        own = in_every_set(view, group.member_of)
+        yield Filter("aggregate", own | own[view.root])
     if group.not_member_of:
-        own = in_any_aggregate(snapshot, group.not_member_of)
-        yield Filter("aggregate", ~(own | own[snapshot.root]))
+        own = in_any_aggregate(view, group.not_member_of)
+        yield Filter("aggregate", ~(own | own[view.root]))
 
 
-def in_tree(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+def in_tree(view: View, group: RequestGroup) -> Iterator[Filter]:
     """Only providers of the named provider's tree, when the group names one."""
     if group.in_tree is None:
         return
-    row = snapshot.row_of.get(group.in_tree)
+    row = view.row_of.get(group.in_tree)
     if row is None:
-        yield Filter("in_tree", np.zeros(len(snapshot.uuids), dtype=np.bool_))
+        yield Filter("in_tree", np.zeros(len(view.uuids), dtype=np.bool_))
     else:
-        yield Filter("in_tree", snapshot.root == snapshot.root[row])
+        yield Filter("in_tree", view.root == view.root[row])
 
 
 # --- resources ----------------------------------------------------------------------------
 
 
-def spread_over_rows(snapshot: Snapshot, columns: ClassColumns | None, fits: Bools | None) -> Bools:
+def spread_over_rows(view: View, columns: Stock | None, fits: Bools | None) -> Bools:
     """Turn a mask over a class's columns into one over provider rows."""
-    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    if columns is not None and fits is not None:
-        mask[columns.rows[fits]] = True
+    if columns is None or fits is None:
+        return np.zeros(len(view.uuids), dtype=np.bool_)
+    if len(columns.rows) == len(view.uuids):
+        return fits
+    mask = np.zeros(len(view.uuids), dtype=np.bool_)
+    mask[columns.rows] = fits
     return mask
 
 
-def unit_rules(snapshot: Snapshot, resource_class: ResourceClass, amount: int) -> Filter:
+def unit_rules(view: View, resource_class: ResourceClass, amount: int) -> Filter:
     """The provider has the class, and one booking of `amount` obeys min, max and step."""
-    columns = snapshot.classes.get(resource_class)
+    columns = view.classes.get(resource_class)
+    fits = None if columns is None else _within_units(columns, amount)
+    return Filter(f"unit:{resource_class}", spread_over_rows(view, columns, fits))
+
+
+def room(view: View, resource_class: ResourceClass, amount: int) -> Filter:
+    """`amount` more fits at every instant from now on: holds and future bookings count."""
+    columns = view.classes.get(resource_class)
+    fits = None if columns is None else columns.peak + amount <= columns.capacity
+    return Filter(f"capacity:{resource_class}", spread_over_rows(view, columns, fits))
+
+
+def gives(view: View, resource_class: ResourceClass, amount: int) -> Bools:
+    """Rows that pass both the unit rules and the room for one amount."""
+    columns = view.classes.get(resource_class)
     fits = None
     if columns is not None:
-        fits = (
-            (columns.min_unit <= amount)
-            & (columns.max_unit >= amount)
-            & (amount % columns.step_size == 0)
-        )
-    return Filter(f"unit:{resource_class}", spread_over_rows(snapshot, columns, fits))
+        fits = _within_units(columns, amount) & (columns.peak + amount <= columns.capacity)
+    return spread_over_rows(view, columns, fits)
 
 
-def room(snapshot: Snapshot, resource_class: ResourceClass, amount: int) -> Filter:
-    """`amount` more fits at every instant from now on: holds and future bookings count."""
-    columns = snapshot.classes.get(resource_class)
-    fits = None if columns is None else columns.peak + amount <= columns.capacity
-    return Filter(f"capacity:{resource_class}", spread_over_rows(snapshot, columns, fits))
+def _within_units(columns: Stock, amount: int) -> Bools:
+    fits: Bools = (columns.min_unit <= amount) & (columns.max_unit >= amount)
+    # Division is the dearest of the three, and nearly every inventory has a step of one.
+    coarse = columns.step_size != 1
+    if coarse.any():
+        fits &= amount % columns.step_size == 0
+    return fits
 
 
-def resources(snapshot: Snapshot, amounts: Amounts) -> Iterator[Filter]:
+def resources(view: View, amounts: Amounts) -> Iterator[Filter]:
     """Every class of `amounts` from the provider itself: unit rules first, then room."""
     for resource_class, amount in amounts.items():
-        yield unit_rules(snapshot, resource_class, amount)
-        yield room(snapshot, resource_class, amount)
+        yield unit_rules(view, resource_class, amount)
+        yield room(view, resource_class, amount)
 
 
 # --- whole groups -------------------------------------------------------------------------
 
 
-def same_provider(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+def same_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
     """All rules of a group that one provider must meet alone (Placement's suffixed group)."""
-    yield from required_traits(snapshot, group)
-    yield from forbidden_traits(snapshot, group)
-    yield from own_aggregates(snapshot, group)
-    yield from in_tree(snapshot, group)
-    yield from resources(snapshot, group.resources)
+    yield from required_traits(view, group)
+    yield from forbidden_traits(view, group)
+    yield from own_aggregates(view, group)
+    yield from in_tree(view, group)
+    yield from resources(view, group.resources)
 
 
-def any_provider(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+def any_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
     """The rules each provider serving the unsuffixed group must meet, whatever it gives.
 
     Required traits are missing on purpose: they are met by the providers of a candidate together.
     """
-    yield from forbidden_traits(snapshot, group)
-    yield from own_or_root_aggregates(snapshot, group)
-    yield from in_tree(snapshot, group)
+    yield from forbidden_traits(view, group)
+    yield from own_or_root_aggregates(view, group)
+    yield from in_tree(view, group)

@@ -19,7 +19,7 @@ from moorage.domain.topology import EMPTY
 from moorage.engine.columns import ClassColumns, ProviderState, loads
 from moorage.engine.domains import numbered
 from moorage.engine.draft import Draft
-from moorage.engine.forest import Forest
+from moorage.engine.forest import Forest, Grouping
 from moorage.engine.timeline import Spans, peaks
 from moorage.engine.whereabouts import Whereabouts
 
@@ -180,6 +180,11 @@ class Snapshot:
     def roots(self) -> Rows:
         """Rows of living root providers (the hosts), ascending."""
         return np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
+
+    @property
+    def trees(self) -> Grouping:
+        """Living rows by the root of their tree."""
+        return self._forest().trees
 
     def children(self, row: int) -> Rows:
         """Rows of the direct children, ascending."""

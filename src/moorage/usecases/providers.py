@@ -47,14 +47,13 @@ def matching(
 
     Resources are judged by room left at every instant, as for candidates.
     """
-    mask, _ = filters.narrow(snapshot.alive, filters.same_provider(snapshot, group))
-    rows: list[int] = np.flatnonzero(mask).tolist()
-    return [
-        row
-        for row in rows
-        if (name is None or snapshot.names[row] == name)
-        and (uuid is None or snapshot.uuids[row] == uuid)
-    ]
+    mask = filters.passing(snapshot.alive, filters.same_provider(snapshot, group))
+    if uuid is not None:
+        row = snapshot.row_of.get(uuid)
+        rows = [] if row is None or not mask[row] else [row]
+    else:
+        rows = np.flatnonzero(mask).tolist()
+    return rows if name is None else [row for row in rows if snapshot.names[row] == name]
 
 
 def create(store: Store, *, uuid: str, name: str, parent: str | None) -> ResourceProvider:

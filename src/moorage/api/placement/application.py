@@ -17,7 +17,8 @@ import msgspec
 from moorage.api.placement import rendering, validation
 from moorage.api.placement.access import DEFAULT, Access, permit
 from moorage.api.placement.errors import refusal_of
-from moorage.api.placement.fragments import Summaries
+from moorage.api.placement.fragments import Fragments, summary
+from moorage.api.placement.providers import encoder
 from moorage.api.placement.refusals import Refusal
 from moorage.api.placement.request import Request
 from moorage.api.placement.routes import Route, find
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 SERVICE: Final = "placement"
 VERSION_HEADER: Final = "openstack-api-version"
+MOUNTS: Final = 8
+"""Mount points whose encoded providers are kept; a front end that names more is odd."""
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +56,9 @@ class _Dialect:
     store: Store
     ids: Ids
     access: Access
-    summaries: Summaries = field(default_factory=Summaries)
+    summaries: Fragments = field(default_factory=lambda: Fragments(summary))
+    _shapes: dict[str, Fragments] = field(default_factory=dict)
+    """Encoded providers by mount point; a server has one or two."""
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -100,6 +105,15 @@ class _Dialect:
         headers += [*_version_headers(spoken), ("vary", VERSION_HEADER)]
         start_response(_line(response.status), headers)
         return [body]
+
+    def shapes(self, mount: str) -> Fragments:
+        """See `Parts`."""
+        found = self._shapes.get(mount)
+        if found is None:
+            if len(self._shapes) >= MOUNTS:
+                self._shapes.clear()
+            found = self._shapes[mount] = Fragments(encoder(mount))
+        return found
 
     def permit(self, environ: Environ, route: Route, request: Request) -> None:
         """Judge the route's access rule."""

@@ -11,8 +11,7 @@ from moorage.api.placement.query import Aggregates, Traits
 from moorage.api.placement.refusals import BAD_VALUE, DUPLICATE_KEY, MISSING_VALUE, BadQuery
 from moorage.api.placement.schemas import GROUPED, NUMBERED_SUFFIX, SUFFIX
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import CandidateQuery
-from moorage.engine.choices import Rules
+from moorage.engine.candidates import CandidateQuery, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

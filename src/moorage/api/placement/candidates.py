@@ -6,10 +6,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from moorage.api.placement import candidate_query
-from moorage.api.placement.fragments import allocation_requests
+from moorage.api.placement.fragments import allocation_requests, batched_requests
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
-from moorage.engine.candidates import candidates, summary_rows
+from moorage.engine.candidates import batches, first, pieces, summary_rows
 from moorage.http.microversion import Response
 from moorage.usecases.presented import candidates_for, presented
 
@@ -25,11 +25,19 @@ def list_all(parts: Parts, request: Request) -> Response:
     shown = presented(parts.store, request.global_request_id)
     snapshot = parts.store.snapshot()
     _check_names(parts, snapshot, query)
-    ways = candidates(snapshot, query) if shown is None else candidates_for(snapshot, query, shown)
-    found = list(islice(ways, candidate_query.limit(request)))
-    rows = summary_rows(snapshot, found, whole_trees=not query.one_provider_per_tree)
-    body = b'{"allocation_requests":%b,"provider_summaries":%b}' % (
-        allocation_requests(snapshot, found),
+    limit = candidate_query.limit(request)
+    if shown is None:
+        found = first(batches(snapshot, query), limit)
+        asked = pieces(query)
+        used = {row for batch in found for row in batch.rows(asked)}
+        requests = batched_requests(snapshot, asked, found)
+    else:
+        own = list(islice(candidates_for(snapshot, query, shown), limit))
+        used = {row for one in own for row, _ in one.allocations}
+        requests = allocation_requests(snapshot, own)
+    rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
+    body = b'{"allocation_requests":%b,"provider_summaries":{%b}}' % (
+        requests,
         parts.summaries.of(snapshot, rows),
     )
     return Response(body=body, modified=parts.store.now())

@@ -1,70 +1,145 @@
-"""The candidates body, put together from encoded pieces.
+"""Bodies over the fleet, put together from encoded pieces.
 
-A body over a thousand hosts is mostly what it was a moment ago. A provider's summary is encoded
-once per state of the provider and kept; amounts are encoded once per body.
+A body over a thousand hosts is mostly what it was a moment ago. What it says of a provider is
+encoded once per state of the provider and kept by row; a candidate is a text with holes for
+UUIDs, made once for all trees in which the same positions give the same.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from moorage.api.placement.names import trait_order
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from moorage.engine.candidates import Candidate
+    from moorage.engine.candidates import Batch, Candidate, Piece
+    from moorage.engine.search import Picks
     from moorage.engine.snapshot import ProviderState, Snapshot
 
-_encode = msgspec.json.Encoder().encode
+    Encode: TypeAlias = Callable[[Snapshot, int, ProviderState], bytes]
+    Fill: TypeAlias = Callable[[Sequence[str]], str]
+    """Puts a tree's UUIDs, by position, into a candidate's text."""
 
-SPARE: Final = 1000
-"""Summaries of providers that are gone may stay up to this many beyond the fleet's size."""
+_encode = msgspec.json.Encoder().encode
+_NOTHING: tuple[None, bytes] = (None, b"")
+
+
+# --- candidates -----------------------------------------------------------------------------
 
 
 def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes:
     """The candidates as the newest version shows them: by provider, with mappings."""
-    amounts: dict[int, str] = {}
     uuids = snapshot.uuids
-    pieces = []
-    for candidate in found:
-        givers = []
-        for row, taken in candidate.allocations:
-            text = amounts.get(id(taken))
-            if text is None:
-                text = amounts[id(taken)] = _encode(dict(taken)).decode()
-            givers.append(f'"{uuids[row]}":{{"resources":{text}}}')
-        maps = []
-        for suffix, rows in candidate.mappings:
-            mapped = '","'.join([uuids[row] for row in rows])
-            maps.append(f'"{suffix}":["{mapped}"]')
-        pieces.append(f'{{"allocations":{{{",".join(givers)}}},"mappings":{{{",".join(maps)}}}}}')
-    return f"[{','.join(pieces)}]".encode()
+    shown = [
+        {
+            "allocations": {
+                uuids[row]: {"resources": dict(taken)} for row, taken in one.allocations
+            },
+            "mappings": {suffix: [uuids[row] for row in rows] for suffix, rows in one.mappings},
+        }
+        for one in found
+    ]
+    return _encode(shown)
 
 
-class Summaries:
-    """Encoded provider summaries, each kept as long as the provider's state is the same value."""
+def batched_requests(snapshot: Snapshot, pieces: Sequence[Piece], found: Sequence[Batch]) -> bytes:
+    """The same for candidates that are still together by what they have in common."""
+    uuids, writer = snapshot.uuids, _Writer(pieces)
+    texts: list[str] = []
+    for batch in found:
+        fill = writer.fill(batch.picks)
+        texts.extend([fill([uuids[row] for row in tree]) for tree in batch.trees])
+    return f"[{','.join(texts)}]".encode()
 
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[ProviderState, bytes]] = {}
+
+class _Writer:
+    """Texts of one query's candidates. Class names and suffixes hold no percent sign."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = pieces
+        self._fills: dict[Picks, Fill] = {}
+        self._resources: dict[tuple[int, ...], str] = {}
+
+    def fill(self, picks: Picks) -> Fill:
+        """What writes a candidate with these picks."""
+        found = self._fills.get(picks)
+        if found is None:
+            found = self._fills[picks] = self._made(picks)
+        return found
+
+    def _made(self, picks: Picks) -> Fill:
+        gives: dict[int, tuple[int, ...]] = {}
+        maps: dict[str, list[int]] = {}
+        for number, (piece, position) in enumerate(zip(self._pieces, picks, strict=True)):
+            if piece.wants:
+                gives[position] = (*gives.get(position, ()), number)
+            givers = maps.setdefault(piece.suffix, [])
+            if position not in givers:
+                givers.append(position)
+        amounts = ",".join([self._amounts(numbers) for numbers in gives.values()])
+        names = ",".join(
+            [f'"{suffix}":[{",".join(["%s"] * len(of))}]' for suffix, of in maps.items()]
+        ).replace("%s", '"%s"')
+        text = f'{{"allocations":{{{amounts}}},"mappings":{{{names}}}}}'
+        return _filling(text, [*gives, *(one for of in maps.values() for one in of)])
+
+    def _amounts(self, numbers: tuple[int, ...]) -> str:
+        """What one provider gives to some pieces together."""
+        found = self._resources.get(numbers)
+        if found is None:
+            sums: dict[str, int] = {}
+            for number in numbers:
+                for name, amount in self._pieces[number].wants.items():
+                    sums[name] = sums.get(name, 0) + amount
+            found = self._resources[numbers] = f'"%s":{{"resources":{_encode(sums).decode()}}}'
+        return found
+
+
+def _filling(text: str, holes: Sequence[int]) -> Fill:
+    if not holes:
+        return lambda _: text
+    if len(set(holes)) == 1:
+        parts, only = text.split("%s"), holes[0]
+        return lambda uuids: uuids[only].join(parts)
+    pick = itemgetter(*holes)
+    return lambda uuids: text % pick(uuids)
+
+
+# --- what is said of one provider ---------------------------------------------------------------
+
+
+class Fragments:
+    """Encoded pieces by row, each kept as long as the provider's state is the same value.
+
+    May be used from several threads: a piece and the state it was made from change together.
+    """
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._kept: list[tuple[ProviderState | None, bytes]] = []
 
     def of(self, snapshot: Snapshot, rows: Sequence[int]) -> bytes:
-        """The summaries of some rows as one JSON object, keyed by UUID."""
-        if len(self._kept) > len(snapshot.row_of) + SPARE:
-            self._kept.clear()
+        """The pieces of some living rows, by comma."""
+        states, kept = snapshot.states, self._kept
+        if len(kept) < len(states):
+            kept.extend([_NOTHING] * (len(states) - len(kept)))
         pieces = []
         for row in rows:
-            state = snapshot.state(row)
-            kept = self._kept.get(state.provider.uuid)
-            if kept is None or kept[0] is not state:
-                kept = self._kept[state.provider.uuid] = (state, _summary(snapshot, row, state))
-            pieces.append(kept[1])
-        return b"{%b}" % b",".join(pieces)
+            entry = kept[row]
+            if entry[0] is not states[row]:
+                state = snapshot.state(row)
+                entry = kept[row] = (state, self._encode(snapshot, row, state))
+            pieces.append(entry[1])
+        return b",".join(pieces)
 
 
-def _summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
+def summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
+    """A provider's entry in `provider_summaries`."""
     provider = state.provider
     body = {
         "resources": _resources(snapshot, row, state),

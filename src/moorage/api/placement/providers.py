@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import msgspec
+import numpy as np
+
 from moorage.api.placement import query
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
@@ -13,8 +16,9 @@ from moorage.http.microversion import Response
 from moorage.usecases import providers as usecase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from moorage.api.placement.fragments import Encode
     from moorage.api.placement.request import Parts, Request
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.snapshot import Snapshot
@@ -39,6 +43,12 @@ def shape(provider: ResourceProvider, mount: str) -> JSON:
     }
 
 
+def encoder(mount: str) -> Encode:
+    """Encodes providers as they are shown below a mount point."""
+    encode = msgspec.json.Encoder().encode
+    return lambda _snapshot, _row, state: encode(shape(state.provider, mount))
+
+
 def modified(provider: ResourceProvider) -> int:
     """When the provider last changed."""
     return provider.updated_at or provider.created_at
@@ -49,11 +59,17 @@ def list_all(parts: Parts, request: Request) -> Response:
     snapshot = parts.store.snapshot()
     group = _filters(parts, request, snapshot)
     rows = usecase.matching(snapshot, group, name=request.value("name"), uuid=request.value("uuid"))
-    found = [snapshot.state(row).provider for row in rows]
+    shown = parts.shapes(request.mount).of(snapshot, rows)
     return Response(
-        body={"resource_providers": [shape(provider, request.mount) for provider in found]},
-        modified=max(map(modified, found), default=parts.store.now()),
+        body=b'{"resource_providers":[%b]}' % shown,
+        modified=_newest(snapshot, rows) if rows else parts.store.now(),
     )
+
+
+def _newest(snapshot: Snapshot, rows: Sequence[int]) -> int:
+    """When any of the rows last changed."""
+    updated, created = snapshot.updated_at[rows], snapshot.created_at[rows]
+    return int(np.where(updated != 0, updated, created).max())
 
 
 def _filters(parts: Parts, request: Request, snapshot: Snapshot) -> RequestGroup:

@@ -10,7 +10,7 @@ from moorage.api.placement import validation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.api.placement.fragments import Summaries
+    from moorage.api.placement.fragments import Fragments
     from moorage.http.microversion import JSON, Spoken
     from moorage.usecases.ports import Caller, Ids, Store
 
@@ -27,8 +27,11 @@ class Parts(Protocol):
         """Makes identifiers."""
 
     @property
-    def summaries(self) -> Summaries:
+    def summaries(self) -> Fragments:
         """Encoded provider summaries."""
+
+    def shapes(self, mount: str) -> Fragments:
+        """Encoded providers, as the newest version shows them below a mount point."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,169 @@
+"""Trees as bytes: what of a tree matters to a query, so that equal trees are searched once.
+
+A tree's *reach* is its own providers and the sharing ones that serve it. Per provider in reach
+the query sees which slots it can serve, which required trait sets it helps to meet, how much of
+each class it has left (only as far as the query could use it), and, where subtrees matter, what
+it stands under. Trees in which all this is equal have the same candidates up to names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.engine import filters
+from moorage.engine.sharing import SHARES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.resources import ResourceClass
+    from moorage.engine.sharing import Sharing
+    from moorage.engine.supply import Slot
+    from moorage.engine.view import Bools, View
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Numbers: TypeAlias = NDArray[np.integer]
+    Bytes: TypeAlias = NDArray[np.uint8]
+
+_WORD: Final = 8
+"""Bytes of one number in a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a query asks of every tree, whatever the tree."""
+
+    slots: tuple[Slot, ...]
+    required: tuple[Bools, ...]
+    summed: Mapping[ResourceClass, int]
+    """Classes that several slots want, with all they want together."""
+    isolate: bool
+    same_subtrees: tuple[frozenset[str], ...]
+    one_provider_per_tree: bool
+    pairs: Sharing
+
+    @property
+    def bits(self) -> int:
+        """Yes-or-no features per provider: slots, required sets, whether it shares."""
+        return len(self.slots) + len(self.required) + 1
+
+    @property
+    def numbers(self) -> int:
+        """Features that are numbers: room and largest unit per summed class; parent; root."""
+        return 2 * len(self.summed) + bool(self.same_subtrees) + self.one_provider_per_tree
+
+
+def reaches(view: View, plan: Plan, roots: Ints) -> Iterator[tuple[bytes, list[int]]]:
+    """Per tree, given by root rows: its key, and the provider rows its positions stand for."""
+    tree, row, lent = _entries(view, plan, roots)
+    bits = _bits(view, plan, (row, lent), roots[tree])
+    if not plan.same_subtrees:
+        # Providers that serve nothing are not worth a look; subtrees hang together by them.
+        useful = bits[:, : len(plan.slots)].any(axis=1)
+        tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
+    numbers = _numbers(view, plan, tree, row)
+    width = plan.bits + _WORD * plan.numbers
+    features = np.concatenate((bits, numbers.view(np.uint8).reshape(len(row), -1)), axis=1)
+    text = features.tobytes()
+    ends = np.searchsorted(tree, np.arange(1, len(roots) + 1)).tolist()
+    rows: list[int] = row.tolist()
+    start = 0
+    for end in ends:
+        yield text[start * width : end * width], rows[start:end]
+        start = end
+
+
+def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
+    """Per provider in reach: number of its tree, its row, whether it is of another tree."""
+    trees = view.trees
+    tree, row = _ranges(trees.keys, trees.order, roots)
+    lent = np.zeros(len(row), dtype=np.bool_)
+    if len(plan.pairs):
+        for_tree, lender = _ranges(plan.pairs.anchor, plan.pairs.lender, roots)
+        tree = np.concatenate((tree, for_tree))
+        row = np.concatenate((row, lender))
+        lent = np.concatenate((lent, np.ones(len(lender), dtype=np.bool_)))
+        order = np.argsort(tree, kind="stable")
+        tree, row, lent = tree[order], row[order], lent[order]
+    return tree, row, lent
+
+
+def _ranges(
+    keys: NDArray[np.integer], values: NDArray[np.integer], wanted: Ints
+) -> tuple[Ints, Ints]:
+    """All values under each wanted key: (index of the key, value) pairs, key by key."""
+    first = np.searchsorted(keys, wanted, side="left")
+    count = np.searchsorted(keys, wanted, side="right") - first
+    of = np.repeat(np.arange(len(wanted)), count)
+    at = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + first[of]
+    return of, values[at].astype(np.int64)
+
+
+def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
+    row, lent = entries
+    bits = np.zeros((len(row), plan.bits), dtype=np.uint8)
+    borrowed = np.flatnonzero(lent)
+    for number, slot in enumerate(plan.slots):
+        bits[:, number] = slot.own[row]
+        if len(borrowed):
+            code = row[borrowed] + anchor[borrowed] * len(view.uuids)
+            admitted = np.isin(code, slot.pairs.lender + slot.pairs.anchor * len(view.uuids))
+            bits[borrowed, number] = slot.lends[row[borrowed]] & admitted
+    for number, mask in enumerate(plan.required, len(plan.slots)):
+        bits[:, number] = mask[row]
+    if len(plan.pairs):
+        bits[:, -1] = filters.has_trait(view, SHARES)[row]
+    return bits
+
+
+def _numbers(view: View, plan: Plan, tree: Ints, row: Ints) -> Ints:
+    numbers = np.zeros((len(row), plan.numbers), dtype=np.int64)
+    for number, (name, most) in enumerate(plan.summed.items()):
+        columns = view.classes.get(name)
+        if columns is None:
+            continue
+        at = columns.position[row]
+        has = np.flatnonzero(at >= 0)
+        at = at[has]
+        room = columns.capacity[at] - columns.peak[at]
+        numbers[has, 2 * number] = np.clip(room, 0, most)
+        numbers[has, 2 * number + 1] = np.minimum(columns.max_unit[at], most)
+    last = plan.numbers
+    if plan.one_provider_per_tree:
+        last -= 1
+        numbers[:, last] = _first_with(tree, view.root[row].astype(np.int64))
+    if plan.same_subtrees:
+        numbers[:, last - 1] = _parents(view, tree, row)
+    return numbers
+
+
+def _first_with(tree: Ints, value: Ints) -> Ints:
+    """Per entry: the position within its tree of the first entry with the same value."""
+    start = np.searchsorted(tree, tree)
+    first: dict[tuple[int, int], int] = {}
+    found = np.empty(len(tree), dtype=np.int64)
+    for index, key in enumerate(zip(tree.tolist(), value.tolist(), strict=True)):
+        found[index] = first.setdefault(key, index) - start[index]
+    return found
+
+
+def _parents(view: View, tree: Ints, row: Ints) -> Ints:
+    """Per entry: the position within its tree of its nearest ancestor in reach, or -1."""
+    start = np.searchsorted(tree, tree).tolist()
+    owners: Sequence[int] = tree.tolist()
+    rows: Sequence[int] = row.tolist()
+    at = {key: index for index, key in enumerate(zip(owners, rows, strict=True))}
+    above = view.parent
+    found = np.full(len(tree), -1, dtype=np.int64)
+    for index, (owner, one) in enumerate(zip(owners, rows, strict=True)):
+        parent = int(above[one])
+        while parent >= 0 and (owner, parent) not in at:
+            parent = int(above[parent])
+        if parent >= 0:
+            found[index] = at[owner, parent] - start[index]
+    return found
