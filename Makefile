@@ -6,6 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 STAMP  := $(VENV)/.installed
+IDENTITY := .cache/keystone/.locked
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all:
 
 # The locks name versions and hashes and no index: pip's and uv's own configuration says where from.
@@ -19,7 +20,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test lint format types imports unit docs docs-serve lock changelog clean
+.PHONY: help install keystone demo serve test lint format types imports unit docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -42,6 +43,15 @@ $(STAMP): $(LOCKED) pyproject.toml
 	$(PIP) --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
+keystone: $(IDENTITY)  ## make .cache/keystone, the identity service for the tests of its use
+
+# An environment of its own: it wants other versions than we do, and nothing of ours.
+$(IDENTITY): requirements/keystone.txt $(LOCKED)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(BIN)/uv pip sync --quiet --python $(@D)/bin/python --only-binary :all: --require-hashes $< || \
+	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r $<
+	@touch $@
+
 demo: install  ## the main job, really run: place an application jointly, hold, claim, confirm
 	$(BIN)/moorage demo
 
@@ -61,7 +71,7 @@ types: install
 imports: install
 	$(BIN)/lint-imports --no-cache
 
-unit: install  ## only pytest (ARGS="-k word" chooses)
+unit: install keystone  ## only pytest (ARGS="-k word" chooses)
 	$(BIN)/python -m pytest $(ARGS)
 
 format: install  ## let ruff write the layout and the safe repairs
@@ -77,13 +87,14 @@ docs-serve: install  ## the documentation at http://127.0.0.1:8001, rebuilt as y
 lock:  ## resolve the dependencies anew and write the hashed locks
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(PIP) --require-hashes -r requirements/uv.txt; }
 	$(COMPILE) --output-file requirements/base.txt pyproject.toml
-	$(COMPILE) --output-file requirements/server.txt --extra server --extra solver --extra keystone --extra postgres pyproject.toml
+	$(COMPILE) --output-file requirements/server.txt --extra server --extra solver --extra keystone --extra postgres --extra mysql pyproject.toml
 	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev pyproject.toml
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
+	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
 
 changelog: install  ## show what the fragments in changelog.d/ make of the next release
 	$(BIN)/towncrier build --draft
 
 clean:  ## remove .venv, caches and everything built
-	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .cache site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +

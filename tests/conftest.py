@@ -24,3 +24,6 @@ settings.register_profile(
 settings.load_profile(
     os.environ.get("MOORAGE_HYPOTHESIS") or ("ci" if os.environ.get("CI") else "dev")
 )
+
+pytest_plugins = ["tests.servers.postgres"]
+"""Servers that tests in several places share; started when first asked for."""

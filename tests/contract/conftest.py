@@ -1,7 +1,4 @@
-"""The stores that the contract is run against, and a clock that the tests set.
-
-PostgreSQL joins here: a store is whatever `open_store` makes of a database URL.
-"""
+"""The stores that the contract is run against, and a clock that the tests set."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,11 +23,11 @@ def clock() -> SetClock:
     return SetClock()
 
 
-@pytest.fixture(params=["sqlite-file", "sqlite-private"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite-private":
-        return "sqlite://"
-    return f"sqlite:///{tmp_path / 'ledger.db'}"
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from moorage.domain.changes import (
     PutInventories,
     ReplaceAllocations,
     SwapHold,
+    TakeHold,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.errors import (
@@ -170,11 +171,12 @@ def test_a_provider_moves_once_per_changeset(store: Ledger) -> None:
 def test_what_cannot_be_is_refused_and_leaves_no_consumer(
     store: Ledger, amounts: dict[str, dict[str, int]], error: type[Exception]
 ) -> None:
+    before = store.snapshot().revision
     with pytest.raises(error):
         write(store, allocate("c", amounts))
     assert store.consumer("c") is None
     assert store.bookings() == []
-    assert store.snapshot().revision == 2
+    assert store.snapshot().revision == before
 
 
 def test_own_use_does_not_count_against_a_rewrite(store: Ledger) -> None:
@@ -338,3 +340,27 @@ def test_bookings_are_listed_by_consumer(store: Ledger) -> None:
     assert len(store.bookings(provider="a")) == 4
     assert len(store.bookings(decision="d")) == 5
     assert store.bookings(decision="x") == []
+
+
+def test_a_hold_is_taken_for_what_is_written_instead(store: Ledger) -> None:
+    write(store, hold("h", "a", 6, period=Period(1_000)), allocate("c", {"a": {"VCPU": 2}}))
+    before = store.snapshot().generation.tolist()
+    with pytest.raises(CapacityExceeded):
+        write(store, TakeHold("h"), allocate("s", {"a": {"VCPU": 7}}, None))
+    assert len(store.bookings(consumer="h")) == 1
+    done = write(store, TakeHold("h"), allocate("s", {"a": {"VCPU": 6}}, None))
+    assert done.consumer_generations == {"s": 1}
+    assert done.provider_generations == {"a": before[0] + 1}
+    assert store.bookings(consumer="h") == []
+    assert used(store)["a"] == 8
+    with pytest.raises(NotFound):
+        write(store, TakeHold("h"), allocate("s2", {"b": {"VCPU": 1}}, None))
+    assert store.consumer("s2") is None
+
+
+def test_a_lapsed_hold_is_not_taken(store: Ledger, clock: SetClock) -> None:
+    write(store, hold("h", "a", 6, period=Period(1_000), lapses_at=2_000))
+    clock.instant = 2_000
+    with pytest.raises(NotFound):
+        write(store, TakeHold("h"), allocate("s", {"a": {"VCPU": 6}}, None))
+    assert store.consumer("s") is None

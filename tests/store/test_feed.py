@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import func, select
 
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider
-from moorage.store import commit, open_store, states, tables
+from moorage.store import numbered, open_store, states, tables
 
 
 @pytest.fixture
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "_TRIM_EVERY", 5)
-    monkeypatch.setattr(commit, "KEPT", 3)
+    monkeypatch.setattr(numbered, "TRIM_EVERY", 5)
+    monkeypatch.setattr(numbered, "KEPT", 3)
 
 
 def test_who_slept_longer_than_the_log_loads_everything(tmp_path: Path, short_log: None) -> None:
@@ -23,9 +23,12 @@ def test_who_slept_longer_than_the_log_loads_everything(tmp_path: Path, short_lo
     writer.commit(Changeset((DeleteProvider("gone"),)))
     for number in range(12):
         writer.commit(Changeset((CreateProvider(f"p{number}", f"p{number}"),)))
-    with writer._backend.reading() as connection:
-        oldest = connection.scalars(select(func.min(tables.changes.c.revision))).one()
-        start = connection.scalars(select(tables.ledger.c.log_start)).one()
+    start, oldest = writer._backend.read(
+        lambda connection: (
+            connection.scalars(select(tables.ledger.c.log_start)).one(),
+            connection.scalars(select(func.min(tables.changes.c.revision))).one(),
+        )
+    )
     assert (start, oldest) == (7, 8), "the log was cut, at the revision it says"
     awake = sleeper.snapshot()
     assert awake.revision == 14

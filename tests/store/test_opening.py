@@ -9,14 +9,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store import backends, open_store, tables
-from moorage.store.backends import SqliteBackend, connect
+from moorage.store import open_store, sqlite, tables
+from moorage.store.backends import connect
+from moorage.store.sqlite import SqliteBackend
 from moorage.store.upgrade import upgrade
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
     backend = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
-    with backend.writing() as connection:
+    with backend.upgrading() as connection:
         upgrade(connection, now=1)
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, tables.metadata) == []
@@ -55,11 +56,12 @@ def test_standard_names_that_are_missing_are_added(tmp_path: Path) -> None:
 
 def test_the_database_is_safe_against_power_loss_and_dangling_rows(tmp_path: Path) -> None:
     backend = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
-    with backend.reading() as connection:
-        pragmas = {
-            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
-            for name in ("journal_mode", "synchronous", "foreign_keys")
+    names = ("journal_mode", "synchronous", "foreign_keys")
+    pragmas = backend.read(
+        lambda connection: {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names
         }
+    )
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
     backend.close()
 
@@ -103,16 +105,15 @@ def test_a_directory_as_database_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_foreign_lock_ends_in_busy_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backends, "_PRAGMAS", ("PRAGMA busy_timeout = 20", *backends._PRAGMAS[1:]))
+    monkeypatch.setattr(sqlite, "_PRAGMAS", ("PRAGMA busy_timeout = 20", *sqlite._PRAGMAS[1:]))
     path = tmp_path / "ledger.db"
     store = open_store(f"sqlite:///{path}")
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Busy), store._backend.writing():
-        raise AssertionError("nobody may write now")
+    with pytest.raises(Busy):
+        store._backend.write(lambda _: pytest.fail("nobody may write now"))
     assert store.snapshot().revision == 0, "readers do not wait"
     stranger.execute("ROLLBACK")
-    with store._backend.writing() as connection:
-        assert connection.in_transaction()
+    assert store._backend.write(lambda connection: connection.in_transaction())
     stranger.close()
     store.close()

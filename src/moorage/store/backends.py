@@ -1,61 +1,128 @@
-"""Databases behind the ledger: how to connect, read consistently, and write one at a time.
+"""Databases behind the ledger, and the one way to name them: a URL.
 
-SQLite: write-ahead log, so readers never wait; `synchronous=FULL`, so an acknowledged commit
-survives power loss; `BEGIN IMMEDIATE`, so a transaction that will write never fails half way.
-SQLite's own waiting is by sleeping ever longer, which starves writers for seconds; here
-threads queue at a turnstile and processes at a file lock beside the database, both woken by
-the one before. The database's own lock is then free unless somebody else has the file open.
+A backend knows how to connect, what a consistent read is, how writers keep out of each other's
+way, and what to do when the database is away. What follows commits is its `Log`.
 """
 
 from __future__ import annotations
 
-import fcntl
-import shutil
-import sqlite3
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from sqlalchemy import create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store.turnstile import Turnstile
+from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import Connection, Engine, RootTransaction
+    from sqlalchemy import Connection
+
+    from moorage.domain.period import Instant
+    from moorage.store.batch import Batch
+    from moorage.store.footprint import Footprint
+
+T = TypeVar("T")
 
 WAIT: Final = 30.0
 """Seconds a writer waits for its turn before it is told to come again."""
 
-_ATTEMPTS: Final = 3
-"""How often a transaction is begun while a stranger keeps the file locked."""
 
-_PRAGMAS: Final = (
-    "PRAGMA busy_timeout = 5000",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -65536",
-)
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a writer has when nobody can get in its way any more."""
+
+    at: Instant
+    """The database's clock, read after every wait: later commits have later instants."""
+    number: int = 0
+    """The commit's revision, where it is known before the end."""
+    alone: bool = True
+    """Whether every other writer is shut out, not just those who touch the same things."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The answer to the one cheap question of each request."""
+
+    moved: bool
+    """Whether there is a commit that the cursor does not know."""
+    now: Instant | None = None
+    """The database's clock, where it came along for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What happened after a cursor, all of it seen in one consistent state."""
+
+    cursor: object
+    revision: int
+    topology_revision: int
+    subjects: frozenset[str]
+    """Providers that changed."""
+    wholly: frozenset[str]
+    """Those of them of which more than bookings changed."""
+    complete: bool
+    """False: the log does not reach back to the cursor, so everything is to be read anew."""
+
+
+class Log(Protocol):
+    """The change log of a kind of database: how commits are told apart and followed."""
+
+    def enter(self, connection: Connection, footprint: Footprint) -> Turn:
+        """Wait until nobody else can change what this commit reads or writes.
+
+        Raises:
+            Busy: that took too long.
+        """
+
+    def sweep(self, batch: Batch) -> Sequence[str]:
+        """Delete bookings that no longer live, of whomever nobody else is busy with.
+
+        Returns:
+            The consumers who lost some. If the batch is alone: all there are.
+        """
+
+    def append(self, batch: Batch) -> int:
+        """Write down what the commit touched, as its last step; its revision."""
+
+    def glance(self, cursor: object | None) -> Glance:
+        """Whether anything was committed that the cursor does not know; None knows nothing."""
+
+    def news(self, connection: Connection, cursor: object | None, revision: int) -> News:
+        """What a reader at the cursor, and at a revision, has missed."""
 
 
 class Backend(Protocol):
-    """One database."""
+    """One database. Every method may be called from any thread."""
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A transaction that sees one consistent state and writes nothing."""
+    @property
+    def log(self) -> Log:
+        """Its change log."""
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """A transaction that is alone in writing; leaves nothing behind if it raises.
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Do work that only reads, in one consistent state.
 
         Raises:
-            Busy: no turn to write within `WAIT` seconds.
+            Busy: the database is away.
         """
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do work in one transaction, which leaves nothing behind if it raises.
+
+        The work may be done several times, each time from the beginning, if the database could
+        not go through with it.
+
+        Raises:
+            Busy: no turn to write in time, or the database is away.
+        """
+
+    def upgrading(self) -> AbstractContextManager[Connection]:
+        """A transaction that is alone in the whole database, to change its schema."""
+
+    def now(self) -> Instant:
+        """The database's clock."""
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -65,113 +132,28 @@ def connect(url: str) -> Backend:
     """The backend for a database URL; `sqlite://` is a private database that goes on close.
 
     Raises:
-        InvalidDescription: not a URL, or not of a supported database.
+        InvalidDescription: not a URL, not of a supported database, or its driver is missing.
+        Busy: the database is away.
     """
     try:
         parsed = make_url(url)
+        kind = parsed.get_backend_name()
+        if kind == "sqlite":
+            from moorage.store.sqlite import open_sqlite  # noqa: PLC0415 - see below
+
+            return open_sqlite(parsed)
+        if kind == "postgresql":
+            # Drivers are extras: each is asked for only where a URL names its database.
+            from moorage.store.postgres import PostgresBackend  # noqa: PLC0415
+
+            return PostgresBackend(parsed)
     except ArgumentError as error:
-        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
-    if parsed.get_backend_name() != "sqlite":
-        raise InvalidDescription(
-            f"no support for {parsed.get_backend_name()} databases; use sqlite:///path",
-            path="database",
-        )
-    if parsed.database in {None, "", ":memory:"}:
-        folder = Path(tempfile.mkdtemp(prefix="moorage-"))
-        return SqliteBackend(folder / "ledger.db", private=folder)
-    return SqliteBackend(Path(str(parsed.database)))
-
-
-class SqliteBackend:
-    """A SQLite file, shared by the threads of this process and by other processes."""
-
-    def __init__(self, path: Path, *, private: Path | None = None) -> None:
-        self._private = private
-        if not path.parent.is_dir():
-            raise InvalidDescription(f"no such directory: {path.parent}", path="database")
-        self._turnstile = Turnstile()
-        try:
-            # Beside the database, and never unlinked: a lock on a lost file locks nothing.
-            self._gate = path.with_name(path.name + "-writer").open("ab")
-        except OSError as error:
+        if isinstance(error, NoSuchModuleError):
             raise InvalidDescription(
-                f"cannot write beside {path}: {error.strerror}", path="database"
+                f"no such database driver: {error}", path="database"
             ) from error
-        self._engine = _engine(path)
-        self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
-        try:
-            with self.writing_alone(), self._engine.connect() as connection:
-                # The mode is a property of the file; it cannot change inside a transaction.
-                driver = connection.connection.driver_connection
-                assert driver is not None
-                driver.execute("PRAGMA journal_mode = WAL")
-        except (DatabaseError, sqlite3.Error) as error:  # locked, unreadable, or no database
-            self.close()
-            cause = getattr(error, "orig", None) or error  # the driver's own sentence
-            raise InvalidDescription(f"cannot open {path}: {cause}", path="database") from error
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """See `Backend`."""
-        with self._engine.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """See `Backend`."""
-        with self.writing_alone(), self._writer.connect() as connection, _begin(connection):
-            yield connection
-
-    @contextmanager
-    def writing_alone(self) -> Iterator[None]:
-        """Shut out every other writer, of this process and of others."""
-        if not self._turnstile.acquire(WAIT):
-            raise Busy("the ledger has too many writers at once")
-        try:
-            fcntl.flock(self._gate, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(self._gate, fcntl.LOCK_UN)
-        finally:
-            self._turnstile.release()
-
-    def close(self) -> None:
-        """See `Backend`."""
-        self._engine.dispose()
-        self._gate.close()
-        if self._private is not None:
-            shutil.rmtree(self._private, ignore_errors=True)
-
-
-def _engine(path: Path) -> Engine:
-    engine = create_engine(
-        f"sqlite:///{path}",
-        pool_size=8,
-        max_overflow=56,
-        # The driver begins nothing by itself; the listener below says how each one begins.
-        connect_args={"isolation_level": None, "check_same_thread": False},
+        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
+    raise InvalidDescription(
+        f"no support for {kind} databases; use sqlite:///path or postgresql://host/name",
+        path="database",
     )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
-        for pragma in _PRAGMAS:
-            connection.execute(pragma)
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        options = connection.get_execution_options()
-        connection.exec_driver_sql(options.get("moorage_begin", "BEGIN"))
-
-    return engine
-
-
-def _begin(connection: Connection) -> RootTransaction:
-    """A transaction on the connection, begun against strangers that lock the file."""
-    for left in reversed(range(_ATTEMPTS)):
-        try:
-            return connection.begin()
-        except OperationalError as error:
-            if not left:
-                raise Busy("the database file is locked by another program") from error
-    raise AssertionError("at least one attempt")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy import bindparam, select
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import NotFound, ProviderConflict
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from moorage.domain.period import Instant
+    from moorage.store.backends import Log, Turn
 
 _CHUNK: Final = 500
 """Values of one IN list: few enough for every database."""
@@ -51,6 +52,8 @@ class Batch:
 
     connection: Connection
     now: Instant
+    log: Log
+    turn: Turn
     touched: dict[str, bool] = field(default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
     bumps: Counter[str] = field(default_factory=Counter)
@@ -175,16 +178,14 @@ class Batch:
 
     def purge(self) -> None:
         """Delete bookings that no longer live, of whomever. Changes no arithmetic."""
-        found = self.connection.execute(_DEAD, {"now": self.now}).all()
-        if not found:
-            return
-        self.connection.execute(_PURGE, {"now": self.now})
-        self.vacated.update(row.consumer for row in found)
+        self.vacated.update(self.log.sweep(self))
+
+    def log_rows(self, revision: int) -> list[dict[str, object]]:
+        """What the change log says of this commit."""
+        return [
+            {"revision": revision, "subject": uuid, "bookings_only": bookings_only}
+            for uuid, bookings_only in self.touched.items()
+        ]
 
 
 _INSERT_BOOKINGS = tables.bookings.insert()
-_IS_DEAD = (tables.bookings.c.state != BookingState.ALLOCATED.value) & or_(
-    tables.bookings.c.lapses_at <= bindparam("now"), tables.bookings.c.end_at <= bindparam("now")
-)
-_DEAD = select(tables.bookings.c.consumer).where(_IS_DEAD).distinct()
-_PURGE = delete(tables.bookings).where(_IS_DEAD)

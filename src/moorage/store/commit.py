@@ -17,6 +17,7 @@ from moorage.domain.errors import ProviderConflict, UnknownName
 from moorage.store import tables
 from moorage.store.apply import allocations, ensembles, fleet, holds, names, providers, stock
 from moorage.store.batch import Batch, chunks
+from moorage.store.footprint import footprint
 from moorage.store.judge import judge
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from moorage.domain.changes import Changeset
-    from moorage.domain.period import Instant
+    from moorage.store.backends import Log
+    from moorage.usecases.ports import Clock
 
 APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
     {
@@ -48,6 +50,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.SwapHold: holds.swap_hold,
         changes.TakeHold: holds.take_hold,
         changes.PutEnsemble: ensembles.put_ensemble,
+        changes.ExpectEnsemble: ensembles.expect_ensemble,
         changes.DeleteEnsemble: ensembles.delete_ensemble,
         changes.PutDecision: ensembles.put_decision,
         changes.PutClaim: ensembles.put_claim,
@@ -58,12 +61,10 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
     }
 )
 
-_PURGES: Final = (changes.PutBookings, changes.DropBookings, changes.PutDecision)
+_PURGES: Final = (
+    *(changes.PutBookings, changes.DropBookings, changes.PutDecision, changes.PutClaim),
+)
 """Changes of holds: whoever comes with one sweeps the lapsed ones out."""
-
-KEPT: Final = 20_000
-"""Revisions the change log reaches back; a reader that slept longer loads everything anew."""
-_TRIM_EVERY: Final = 1_000
 
 _p, _l = tables.providers.c, tables.ledger.c
 _REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(bindparam("providers", expanding=True)))
@@ -88,24 +89,22 @@ _FORGET = delete(tables.consumers).where(
     tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True)),
     ~exists().where(tables.bookings.c.consumer == tables.consumers.c.uuid),
 )
-_ADVANCE = (
-    update(tables.ledger)
-    .values(
-        revision=_l.revision + 1, topology_revision=_l.topology_revision + bindparam("topology")
-    )
-    .returning(_l.revision)
-)
-_LOG = tables.changes.insert()
 
 
-def commit(connection: Connection, changeset: Changeset, *, now: Instant) -> Committed:
+def commit(
+    connection: Connection, changeset: Changeset, *, log: Log, clock: Clock | None = None
+) -> Committed:
     """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
+
+    The commit's instant is the database's, or the clock's if one is given.
 
     Raises:
         ProviderConflict: a revision it relies on has moved.
         MoorageError: what its changes raise; see `domain.changes`.
     """
-    batch = Batch(connection, now)
+    turn = log.enter(connection, footprint(changeset))
+    # Either clock is read after all waiting: what was overtaken is never the later one.
+    batch = Batch(connection, turn.at if clock is None else clock.now(), log, turn)
     _check_reliance(batch, changeset)
     for change in changeset.changes:
         APPLY[type(change)](batch, change)
@@ -145,18 +144,7 @@ def settle(batch: Batch) -> Committed:
     judge(batch)
     for some in chunks(batch.vacated):
         batch.connection.execute(_FORGET, {"consumers": some})
-    advance = {"topology": int(batch.topology_moved)}
-    revision = batch.connection.scalars(_ADVANCE, advance).one()
-    if batch.touched:
-        batch.connection.execute(
-            _LOG,
-            [
-                {"revision": revision, "subject": uuid, "bookings_only": bookings_only}
-                for uuid, bookings_only in batch.touched.items()
-            ],
-        )
-    if revision % _TRIM_EVERY == 0:
-        _trim(batch, revision - KEPT)
+    revision = batch.log.append(batch)
     return Committed(
         revision=revision,
         at=batch.now,
@@ -185,11 +173,3 @@ def _move_providers(batch: Batch) -> dict[str, int]:
     if unknown:
         raise UnknownName("resource provider", unknown[0], path=f"allocations.{unknown[0]}")
     return found
-
-
-def _trim(batch: Batch, upto: int) -> None:
-    if upto <= 0:
-        return
-    log = tables.changes
-    batch.connection.execute(delete(log).where(log.c.revision <= upto))
-    batch.connection.execute(update(tables.ledger).values(log_start=upto))

@@ -1,96 +1,114 @@
 """Keeps one columnar snapshot per process in step with the ledger (ADR-0007).
 
-Every call reads the ledger's revision first, so a snapshot is never older than the newest
-commit that finished before the call. When it moved, the change log says which providers to
-load again; whoever slept longer than the log reaches back loads everything.
+Every call asks the ledger's log first, so a snapshot is never older than the newest commit that
+finished before the call. When it moved, the log says which providers to load again; whoever
+slept longer than the log reaches back loads everything.
 """
 
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
-
-from sqlalchemy import select
+from typing import TYPE_CHECKING, Final
 
 from moorage.engine.snapshot import Snapshot
-from moorage.store import states, tables
+from moorage.store import states
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from moorage.domain.period import Instant
     from moorage.engine.snapshot import ProviderState
-    from moorage.store.backends import Backend
+    from moorage.store.backends import Backend, News
     from moorage.usecases.ports import Clock
 
-_HEAD = select(
-    tables.ledger.c.revision, tables.ledger.c.topology_revision, tables.ledger.c.log_start
-)
+_AHEAD: Final = 1_000_000
+"""Microseconds by which a clock read earlier may lag behind one that another thread read."""
 
 
 class Feed:
     """One snapshot, renewed by difference. Safe for threads."""
 
-    def __init__(self, backend: Backend, clock: Clock) -> None:
+    def __init__(self, backend: Backend, clock: Clock | None) -> None:
         self._backend = backend
         self._clock = clock
         self._refreshing = Lock()
-        self._snapshot: Snapshot | None = None
+        self._state: _State = (None, Snapshot.empty())
 
     def snapshot(self) -> Snapshot:
-        """The ledger as it stands, seen now."""
-        with self._backend.reading() as connection:
-            revision = connection.execute(_HEAD).one().revision
-        snapshot = self._snapshot
-        if snapshot is None or snapshot.revision < revision:
+        """The ledger as it stands, seen now.
+
+        Raises:
+            Busy: the database is away.
+        """
+        state, log = self._state, self._backend.log
+        glance = log.glance(state[0])
+        if glance.moved:
             with self._refreshing:
-                snapshot = self._snapshot
                 # Another thread may have come this far, or farther, while this one waited.
-                if snapshot is None or snapshot.revision < revision:
-                    snapshot = self._snapshot = self._renewed(snapshot)
-        # Read last: a clock that only advances is then never behind the snapshot, and going
-        # back in time costs a look at every booking.
-        now = self._clock.now()
+                if self._state is state or log.glance(self._state[0]).moved:
+                    self._state = self._renewed(self._state)
+                state = self._state
+        snapshot = state[1]
+        now = self._now(snapshot, glance.now)
         if now < snapshot.taken_at or now >= snapshot.valid_until:
-            snapshot = self._kept(snapshot.at(now))
+            snapshot = self._kept(state, snapshot.at(now))
         return snapshot.at(now)
 
-    def _kept(self, snapshot: Snapshot) -> Snapshot:
+    def _now(self, snapshot: Snapshot, glanced: Instant | None) -> Instant:
+        # Read last: a clock that only advances is then never behind the snapshot, and going
+        # back in time costs a look at every booking.
+        if self._clock is not None:
+            return self._clock.now()
+        now = self._backend.now() if glanced is None else glanced
+        return snapshot.taken_at if now < snapshot.taken_at <= now + _AHEAD else now
+
+    def _kept(self, seen: _State, snapshot: Snapshot) -> Snapshot:
         """Remember what time has changed, unless the ledger has moved on meanwhile."""
         with self._refreshing:
-            if self._snapshot is not None and self._snapshot.revision == snapshot.revision:
-                self._snapshot = snapshot
+            if self._state is seen:
+                self._state = (seen[0], snapshot)
         return snapshot
 
-    def _renewed(self, old: Snapshot | None) -> Snapshot:
-        now = self._clock.now()
-        with self._backend.reading() as connection:
-            head = connection.execute(_HEAD).one()
-            topology = None
-            if old is None or old.topology_revision != head.topology_revision:
-                topology = states.topology(connection)
-            if old is None or old.revision < head.log_start:
-                return Snapshot.empty(now=now).with_states(
-                    states.every_state(connection),
-                    revision=head.revision,
-                    topology=topology or states.topology(connection),
-                    topology_revision=head.topology_revision,
-                )
-            changed, gone = _differing(connection, old)
-            return old.with_states(
+    def _renewed(self, state: _State) -> _State:
+        return self._backend.read(lambda connection: self._read(connection, state))
+
+    def _read(self, connection: Connection, state: _State) -> _State:
+        cursor, old = state
+        news = self._backend.log.news(connection, cursor, old.revision)
+        now = self._backend.now() if self._clock is None else self._clock.now()
+        topology = None
+        if not news.complete or old.topology_revision != news.topology_revision:
+            topology = states.topology(connection)
+        if not news.complete:
+            found = Snapshot.empty(now=now).with_states(
+                states.every_state(connection),
+                revision=news.revision,
+                topology=topology,
+                topology_revision=news.topology_revision,
+            )
+        else:
+            changed, gone = _differing(connection, old, news)
+            found = old.with_states(
                 changed,
                 removed=gone,
-                revision=head.revision,
+                revision=news.revision,
                 topology=topology,
-                topology_revision=head.topology_revision,
+                topology_revision=news.topology_revision,
                 now=now,
             )
+        return news.cursor, found
 
 
-def _differing(connection: Connection, old: Snapshot) -> tuple[list[ProviderState], list[str]]:
+def _differing(
+    connection: Connection, old: Snapshot, news: News
+) -> tuple[list[ProviderState], list[str]]:
     """The new states of providers that changed, and the UUIDs of those that went."""
-    subjects, wholly = states.subjects(connection, old.revision)
-    wholly |= {uuid for uuid in subjects if uuid not in old.row_of}
-    known = {uuid: old.state(old.row_of[uuid]).provider for uuid in subjects - wholly}
+    wholly = news.wholly | {uuid for uuid in news.subjects if uuid not in old.row_of}
+    known = {uuid: old.state(old.row_of[uuid]).provider for uuid in news.subjects - wholly}
     changed = [*states.states(connection, wholly), *states.rebooked(connection, known)]
     there = {state.provider.uuid for state in changed}
-    return changed, sorted(subjects - there)
+    return changed, sorted(news.subjects - there)
+
+
+_State = tuple[object | None, Snapshot]
+"""A cursor in the log (None: nothing read yet) and what the ledger was there."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
 
-from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
 from moorage.store import bodies, read, tables
 from moorage.store.commit import commit
@@ -34,7 +33,7 @@ _WHOLE_LEDGER = Page()
 class Ledger:
     """Every method is a transaction of its own and may be called from any thread."""
 
-    def __init__(self, backend: Backend, clock: Clock) -> None:
+    def __init__(self, backend: Backend, clock: Clock | None) -> None:
         self._backend = backend
         self._clock = clock
         self._feed = Feed(backend, clock)
@@ -45,7 +44,7 @@ class Ledger:
 
     def now(self) -> Instant:
         """See `Store`."""
-        return self._clock.now()
+        return self._backend.now() if self._clock is None else self._clock.now()
 
     def snapshot(self) -> Snapshot:
         """See `Store`."""
@@ -55,40 +54,36 @@ class Ledger:
         """See `Store`.
 
         Raises:
-            Busy: too many writers at once; nothing was written.
+            Busy: too many writers at once, or the database is away.
         """
-        with self._backend.writing() as connection:
-            # The clock is read inside: later commits have later instants.
-            return commit(connection, changeset, now=self.now())
+        log, clock = self._backend.log, self._clock
+        return self._backend.write(
+            lambda connection: commit(connection, changeset, log=log, clock=clock)
+        )
 
     # --- names and bookings ---------------------------------------------------------------
 
     def resource_classes(self) -> Sequence[Named]:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.resource_classes(connection)
+        return self._backend.read(read.resource_classes)
 
     def traits(self) -> Sequence[Named]:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.traits(connection)
+        return self._backend.read(read.traits)
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.consumer(connection, uuid)
+        return self._backend.read(lambda connection: read.consumer(connection, uuid))
 
     def allocations_of_provider(self, uuid: str) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.allocations_of_provider(connection, uuid)
+        return self._backend.read(lambda connection: read.allocations_of_provider(connection, uuid))
 
     def usages(
         self, project_id: str, user_id: str | None = None
     ) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.usages(connection, project_id, user_id)
+        return self._backend.read(lambda connection: read.usages(connection, project_id, user_id))
 
     def bookings(
         self,
@@ -99,8 +94,8 @@ class Ledger:
         page: Page = _WHOLE_LEDGER,
     ) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`. Pages go by consumer: `limit` of them, after the one named `marker`."""
-        with self._backend.reading() as connection:
-            return read.bookings(
+        return self._backend.read(
+            lambda connection: read.bookings(
                 connection,
                 now=self.now(),
                 provider=provider,
@@ -108,21 +103,25 @@ class Ledger:
                 decision=decision,
                 page=page,
             )
+        )
 
     # --- ensembles, decisions, claims, explanations -------------------------------------------
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.one(connection, tables.ensembles, "ensemble", bodies.ENSEMBLE, ensemble_id)
+        return self._backend.read(
+            lambda connection: read.one(
+                connection, tables.ensembles, "ensemble", bodies.ENSEMBLE, ensemble_id
+            )
+        )
 
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = _WHOLE_LEDGER
     ) -> Sequence[Ensemble]:
         """See `Store`."""
         wanted = read.matching(tables.ensembles, project_id=project_id, name=name)
-        with self._backend.reading() as connection:
-            return read.listed(
+        return self._backend.read(
+            lambda connection: read.listed(
                 connection,
                 tables.ensembles,
                 bodies.ENSEMBLE,
@@ -130,12 +129,13 @@ class Ledger:
                 newest_first=False,
                 page=page,
             )
+        )
 
     def ensembles_with(self, policy_type: str) -> Sequence[Ensemble]:
         """See `Store`."""
         wanted = read.mentioning(tables.ensembles, f'"type":"{policy_type}"')
-        with self._backend.reading() as connection:
-            found = read.listed(
+        found = self._backend.read(
+            lambda connection: read.listed(
                 connection,
                 tables.ensembles,
                 bodies.ENSEMBLE,
@@ -143,17 +143,22 @@ class Ledger:
                 newest_first=False,
                 page=_WHOLE_LEDGER,
             )
+        )
         return [one for one in found if any(p.type == policy_type for p in one.policies)]
 
     def held(self, project_id: str) -> int:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.held(connection, project_id, now=self.now())
+        return self._backend.read(
+            lambda connection: read.held(connection, project_id, now=self.now())
+        )
 
     def decision(self, decision_id: str) -> Decision:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.one(connection, tables.decisions, "decision", bodies.DECISION, decision_id)
+        return self._backend.read(
+            lambda connection: read.one(
+                connection, tables.decisions, "decision", bodies.DECISION, decision_id
+            )
+        )
 
     def decisions(
         self,
@@ -164,8 +169,8 @@ class Ledger:
     ) -> Sequence[Decision]:
         """See `Store`."""
         wanted = read.matching(tables.decisions, project_id=project_id, ensemble_id=ensemble_id)
-        with self._backend.reading() as connection:
-            return read.listed(
+        return self._backend.read(
+            lambda connection: read.listed(
                 connection,
                 tables.decisions,
                 bodies.DECISION,
@@ -173,25 +178,27 @@ class Ledger:
                 newest_first=True,
                 page=page,
             )
+        )
 
     def claim(self, claim_id: str) -> Claim:
         """See `Store`."""
-        with self._backend.reading() as connection:
-            return read.one(connection, tables.claims, "claim", bodies.CLAIM, claim_id)
+        return self._backend.read(
+            lambda connection: read.one(connection, tables.claims, "claim", bodies.CLAIM, claim_id)
+        )
 
     def claims(self, *, decision_id: str) -> Sequence[Claim]:
         """See `Store`."""
         table = tables.claims
         wanted = read.matching(table, decision_id=decision_id).order_by(table.c.number)
-        with self._backend.reading() as connection:
-            return [bodies.CLAIM.decode(body) for body in connection.scalars(wanted)]
+        return self._backend.read(
+            lambda connection: [bodies.CLAIM.decode(body) for body in connection.scalars(wanted)]
+        )
 
     def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
         """See `Store`."""
         table = tables.explanations
         wanted = select(table).where(table.c.id == explanation_id)
-        with self._backend.reading() as connection:
-            row = connection.execute(wanted).one_or_none()
+        row = self._backend.read(lambda connection: connection.execute(wanted).one_or_none())
         if row is None:
             raise NotFound("explanation", explanation_id)
         return bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
@@ -204,39 +211,21 @@ class Ledger:
         wanted = select(table.c.id, table.c.body).where(
             or_(table.c.id == name, table.c.name == name)
         )
-        with self._backend.reading() as connection:
-            found = {row.id: row.body for row in connection.execute(wanted)}
+        rows = self._backend.read(lambda connection: connection.execute(wanted).all())
+        found = {row.id: row.body for row in rows}
         if not found:
             raise NotFound("flavor", name)
         return bodies.FLAVOR.decode(found.get(name) or next(iter(found.values())))
 
     def flavors(self) -> Sequence[Flavor]:
         """See `Store`."""
-        table = tables.flavors
-        with self._backend.reading() as connection:
-            found = connection.scalars(select(table.c.body).order_by(table.c.name))
-            return [bodies.FLAVOR.decode(body) for body in found]
+        wanted = select(tables.flavors.c.body).order_by(tables.flavors.c.name)
+        found = self._backend.read(lambda connection: connection.scalars(wanted).all())
+        return [bodies.FLAVOR.decode(body) for body in found]
 
     # --- time ---------------------------------------------------------------------------------
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """See `Store`."""
         now = self.now()
-        with self._backend.reading() as connection:
-            decisions = read.due(
-                connection,
-                bodies.DECISION,
-                where=tables.decisions.c.state == DecisionState.HELD.value,
-                time=tables.decisions.c.expires_at,
-                now=now,
-                limit=limit,
-            )
-            claims = read.due(
-                connection,
-                bodies.CLAIM,
-                where=tables.claims.c.state == ClaimState.BUILDING.value,
-                time=tables.claims.c.lapses_at,
-                now=now,
-                limit=limit - len(decisions),
-            )
-        return [*decisions, *claims]
+        return self._backend.read(lambda connection: read.due_items(connection, now, limit))

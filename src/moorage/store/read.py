@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import and_, bindparam, func, or_, select
 
 from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
-from moorage.store import rows, tables
+from moorage.store import bodies, rows, tables
 from moorage.usecases.ports import Named
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Column, ColumnElement, Connection, Select, Table
 
     from moorage.domain.consumers import Consumer
+    from moorage.domain.decisions import Claim, Decision
     from moorage.domain.period import Instant
     from moorage.store.codec import Shape
     from moorage.usecases.ports import Page
@@ -185,7 +187,28 @@ def matching(table: Table, **equal: object) -> Select[Any]:
     return query
 
 
-def due(
+def due_items(connection: Connection, now: Instant, limit: int) -> list[Decision | Claim]:
+    """Held decisions, then building claims, whose time has come."""
+    decisions = _due(
+        connection,
+        bodies.DECISION,
+        where=tables.decisions.c.state == DecisionState.HELD.value,
+        time=tables.decisions.c.expires_at,
+        now=now,
+        limit=limit,
+    )
+    claims = _due(
+        connection,
+        bodies.CLAIM,
+        where=tables.claims.c.state == ClaimState.BUILDING.value,
+        time=tables.claims.c.lapses_at,
+        now=now,
+        limit=limit - len(decisions),
+    )
+    return [*decisions, *claims]
+
+
+def _due(
     connection: Connection,
     shape: Shape[T],
     *,

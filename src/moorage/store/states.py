@@ -37,6 +37,8 @@ _BOOKINGS = (
     .order_by(_b.number)
 )
 
+# Oldest first on every replica: a server such as PostgreSQL has no order of its own.
+_ALL_PROVIDERS = _PROVIDERS.order_by(tables.providers.c.created_at, tables.providers.c.uuid)
 _SOME_PROVIDERS = _PROVIDERS.where(tables.providers.c.uuid.in_(_SOME))
 _SOME_INVENTORIES = _INVENTORIES.where(tables.inventories.c.provider.in_(_SOME))
 _SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
@@ -50,7 +52,9 @@ def every_state(connection: Connection) -> Iterator[ProviderState]:
     def read(query: Select[Any]) -> Iterable[Any]:
         return connection.execute(query).all()
 
-    providers = _assembled(read(_PROVIDERS), read(_INVENTORIES), read(_TRAITS), read(_AGGREGATES))
+    providers = _assembled(
+        read(_ALL_PROVIDERS), read(_INVENTORIES), read(_TRAITS), read(_AGGREGATES)
+    )
     return _booked(providers, read(_BOOKINGS))
 
 
@@ -129,13 +133,3 @@ def topology(connection: Connection) -> Topology:
     """The stored topology; empty before the first one."""
     body = connection.scalars(select(tables.topology.c.body)).one_or_none()
     return EMPTY if body is None else bodies.TOPOLOGY.decode(body)
-
-
-def subjects(connection: Connection, after: int) -> tuple[set[str], set[str]]:
-    """Providers that changed after a revision: all of them, and those wholly."""
-    log = tables.changes.c
-    found = connection.execute(
-        select(log.subject, log.bookings_only).where(log.revision > bindparam("after")),
-        {"after": after},
-    ).all()
-    return {row.subject for row in found}, {row.subject for row in found if not row.bookings_only}

@@ -36,8 +36,15 @@ metadata = MetaData(
 
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A running number; SQLite counts by itself only in a column of exactly this type."""
-_UUID = String(36)
-_NAME = String(255)
+
+
+def _text(length: int) -> String:
+    """Compared byte by byte everywhere, whatever language the database speaks."""
+    return String(length).with_variant(String(length, collation="C"), "postgresql")
+
+
+_UUID = _text(36)
+_NAME = _text(255)
 _LATE: Final[Any] = {"deferrable": True, "initially": "DEFERRED"}
 """Judged at the end of the transaction: by then the commit has named what is unknown."""
 
@@ -55,7 +62,7 @@ changes = Table(
     "changes",
     metadata,
     Column("revision", BigInteger, primary_key=True, autoincrement=False),
-    Column("subject", String(36), primary_key=True),
+    Column("subject", _UUID, primary_key=True),
     Column("bookings_only", Boolean, nullable=False),
     comment="The change log: which providers a revision touched.",
 )
@@ -80,7 +87,7 @@ providers = Table(
     "providers",
     metadata,
     Column("uuid", _UUID, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
+    Column("name", _text(200), nullable=False, unique=True),
     Column("parent", _UUID, ForeignKey("providers.uuid"), index=True),
     Column("root", _UUID, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
@@ -150,8 +157,8 @@ bookings = Table(
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("lapses_at", BigInteger, nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("binding", String(16), nullable=False),
+    Column("state", _text(16), nullable=False),
+    Column("binding", _text(16), nullable=False),
     Column("decision", _UUID, index=True),
     UniqueConstraint("consumer", "provider", "resource_class", "state"),
     Index(None, "provider", "resource_class"),
@@ -186,7 +193,7 @@ decisions = Table(
     Column("id", _UUID, nullable=False, unique=True),
     Column("ensemble_id", _UUID, nullable=False, index=True),
     Column("project_id", _NAME, nullable=False, index=True),
-    Column("state", String(16), nullable=False),
+    Column("state", _text(16), nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("body", Text, nullable=False),
@@ -199,7 +206,7 @@ claims = Table(
     Column("number", _NUMBER, primary_key=True),
     Column("id", _UUID, nullable=False, unique=True),
     Column("decision_id", _UUID, nullable=False, index=True),
-    Column("state", String(16), nullable=False),
+    Column("state", _text(16), nullable=False),
     Column("lapses_at", BigInteger, nullable=False),
     Column("body", Text, nullable=False),
     Index(None, "state", "lapses_at"),

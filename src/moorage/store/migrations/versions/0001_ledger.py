@@ -11,11 +11,16 @@ depends_on = None
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
+def name(length: int) -> sa.String:
+    """Compared byte by byte everywhere, whatever language the database speaks."""
+    return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
+
+
 def upgrade() -> None:
     op.create_table(
         "changes",
         sa.Column("revision", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("subject", sa.String(length=36), nullable=False),
+        sa.Column("subject", name(36), nullable=False),
         sa.Column("bookings_only", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("revision", "subject", name="pk_changes"),
         comment="The change log: which providers a revision touched.",
@@ -23,9 +28,9 @@ def upgrade() -> None:
     op.create_table(
         "claims",
         sa.Column("number", NUMBER, nullable=False),
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("decision_id", sa.String(length=36), nullable=False),
-        sa.Column("state", sa.String(length=16), nullable=False),
+        sa.Column("id", name(36), nullable=False),
+        sa.Column("decision_id", name(36), nullable=False),
+        sa.Column("state", name(16), nullable=False),
         sa.Column("lapses_at", sa.BigInteger(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_claims"),
@@ -35,10 +40,10 @@ def upgrade() -> None:
     op.create_index("ix_claims_state_lapses_at", "claims", ["state", "lapses_at"], unique=False)
     op.create_table(
         "consumers",
-        sa.Column("uuid", sa.String(length=36), nullable=False),
-        sa.Column("project_id", sa.String(length=255), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("type", sa.String(length=255), nullable=False),
+        sa.Column("uuid", name(36), nullable=False),
+        sa.Column("project_id", name(255), nullable=False),
+        sa.Column("user_id", name(255), nullable=False),
+        sa.Column("type", name(255), nullable=False),
         sa.Column(
             "generation", sa.BigInteger(), nullable=False, comment="0 while it has holds only"
         ),
@@ -50,10 +55,10 @@ def upgrade() -> None:
     op.create_table(
         "decisions",
         sa.Column("number", NUMBER, nullable=False),
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("ensemble_id", sa.String(length=36), nullable=False),
-        sa.Column("project_id", sa.String(length=255), nullable=False),
-        sa.Column("state", sa.String(length=16), nullable=False),
+        sa.Column("id", name(36), nullable=False),
+        sa.Column("ensemble_id", name(36), nullable=False),
+        sa.Column("project_id", name(255), nullable=False),
+        sa.Column("state", name(16), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
@@ -68,9 +73,9 @@ def upgrade() -> None:
     op.create_table(
         "ensembles",
         sa.Column("number", NUMBER, nullable=False),
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("project_id", sa.String(length=255), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("id", name(36), nullable=False),
+        sa.Column("project_id", name(255), nullable=False),
+        sa.Column("name", name(255), nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_ensembles"),
@@ -81,8 +86,8 @@ def upgrade() -> None:
     op.create_table(
         "explanations",
         sa.Column("number", NUMBER, nullable=False),
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("project_id", sa.String(length=255), nullable=False),
+        sa.Column("id", name(36), nullable=False),
+        sa.Column("project_id", name(255), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.Column("instance", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_explanations"),
@@ -90,8 +95,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "flavors",
-        sa.Column("id", sa.String(length=255), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("id", name(255), nullable=False),
+        sa.Column("name", name(255), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_flavors"),
         sa.UniqueConstraint("name", name="uq_flavors_name"),
@@ -107,8 +112,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "members",
-        sa.Column("consumer", sa.String(length=36), nullable=False),
-        sa.Column("ensemble_id", sa.String(length=36), nullable=False),
+        sa.Column("consumer", name(36), nullable=False),
+        sa.Column("ensemble_id", name(36), nullable=False),
         sa.Column("tags", sa.Text(), nullable=False, comment="JSON list: its role's tags"),
         sa.PrimaryKeyConstraint("consumer", name="pk_members"),
         comment="Which consumers are members: by the member's UUID and by its server's.",
@@ -116,10 +121,10 @@ def upgrade() -> None:
     op.create_index("ix_members_ensemble_id", "members", ["ensemble_id"], unique=False)
     op.create_table(
         "providers",
-        sa.Column("uuid", sa.String(length=36), nullable=False),
-        sa.Column("name", sa.String(length=200), nullable=False),
-        sa.Column("parent", sa.String(length=36), nullable=True),
-        sa.Column("root", sa.String(length=36), nullable=False),
+        sa.Column("uuid", name(36), nullable=False),
+        sa.Column("name", name(200), nullable=False),
+        sa.Column("parent", name(36), nullable=True),
+        sa.Column("root", name(36), nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
         sa.Column("revision", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
@@ -133,7 +138,7 @@ def upgrade() -> None:
     op.create_table(
         "resource_classes",
         sa.Column("number", NUMBER, nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("name", name(255), nullable=False),
         sa.Column(
             "place",
             sa.Integer(),
@@ -153,23 +158,23 @@ def upgrade() -> None:
     )
     op.create_table(
         "traits",
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("name", name(255), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_traits"),
     )
     op.create_table(
         "bookings",
         sa.Column("number", NUMBER, nullable=False),
-        sa.Column("consumer", sa.String(length=36), nullable=False),
-        sa.Column("provider", sa.String(length=36), nullable=False),
-        sa.Column("resource_class", sa.String(length=255), nullable=False),
+        sa.Column("consumer", name(36), nullable=False),
+        sa.Column("provider", name(36), nullable=False),
+        sa.Column("resource_class", name(255), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("start_at", sa.BigInteger(), nullable=False),
         sa.Column("end_at", sa.BigInteger(), nullable=False),
         sa.Column("lapses_at", sa.BigInteger(), nullable=False),
-        sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("binding", sa.String(length=16), nullable=False),
-        sa.Column("decision", sa.String(length=36), nullable=True),
+        sa.Column("state", name(16), nullable=False),
+        sa.Column("binding", name(16), nullable=False),
+        sa.Column("decision", name(36), nullable=True),
         sa.ForeignKeyConstraint(["consumer"], ["consumers.uuid"], name="fk_bookings_consumer"),
         sa.ForeignKeyConstraint(
             ["provider"],
@@ -206,8 +211,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "inventories",
-        sa.Column("provider", sa.String(length=36), nullable=False),
-        sa.Column("resource_class", sa.String(length=255), nullable=False),
+        sa.Column("provider", name(36), nullable=False),
+        sa.Column("resource_class", name(255), nullable=False),
         sa.Column("total", sa.BigInteger(), nullable=False),
         sa.Column("reserved", sa.BigInteger(), nullable=False),
         sa.Column("min_unit", sa.BigInteger(), nullable=False),
@@ -229,8 +234,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "provider_aggregates",
-        sa.Column("provider", sa.String(length=36), nullable=False),
-        sa.Column("aggregate", sa.String(length=36), nullable=False),
+        sa.Column("provider", name(36), nullable=False),
+        sa.Column("aggregate", name(36), nullable=False),
         sa.ForeignKeyConstraint(
             ["provider"], ["providers.uuid"], name="fk_provider_aggregates_provider"
         ),
@@ -241,8 +246,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "provider_traits",
-        sa.Column("provider", sa.String(length=36), nullable=False),
-        sa.Column("trait", sa.String(length=255), nullable=False),
+        sa.Column("provider", name(36), nullable=False),
+        sa.Column("trait", name(255), nullable=False),
         sa.ForeignKeyConstraint(
             ["provider"], ["providers.uuid"], name="fk_provider_traits_provider"
         ),

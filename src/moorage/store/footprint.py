@@ -1,0 +1,153 @@
+"""What a changeset will touch, known before it begins: what a database locks in stable order.
+
+A commit that is not alone must own, before it reads them, every row it judges or changes. By
+name these are ids (of ensembles, decisions, names that must stay unique), consumers and
+providers; the providers on which consumers stand already, and the members of stored ensembles,
+the database adds itself. A kind of change that is not listed here is made alone: slow, and right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.domain.changes import Changeset
+
+MOST: Final = 200
+"""Locks of one commit; who needs more takes the one lock over all of them."""
+
+
+@dataclass
+class Footprint:
+    """Names to be locked; `alone` if naming them is not possible or does not pay."""
+
+    alone: bool = False
+    ids: set[str] = field(default_factory=set)
+    ensembles: set[str] = field(default_factory=set)
+    """Ensembles whose stored members are touched too."""
+    consumers: set[str] = field(default_factory=set)
+    providers: set[str] = field(default_factory=set)
+    relied: set[str] = field(default_factory=set)
+    """Providers that must stay as they are, though they are not changed."""
+
+    @property
+    def size(self) -> int:
+        """How many locks that makes, without those which the database adds."""
+        parts = (self.ids, self.ensembles, self.consumers, self.providers, self.relied)
+        return sum(len(part) for part in parts)
+
+
+def footprint(changeset: Changeset) -> Footprint:
+    """What a changeset touches."""
+    found = Footprint(relied=set(changeset.relies_on))
+    # Whoever changes the topology is alone; to rely on it, it is enough not to be.
+    for change in changeset.changes:
+        note = _NOTES.get(type(change))
+        if note is None:
+            found.alone = True
+            break
+        note(found, change)
+    found.alone = found.alone or found.size > MOST
+    return found
+
+
+def _create_provider(found: Footprint, change: changes.CreateProvider) -> None:
+    found.ids.add(f"name {change.name}")
+    found.providers.add(change.uuid)
+
+
+def _of_provider(
+    found: Footprint,
+    change: changes.PutInventories
+    | changes.DeleteInventories
+    | changes.PutTraits
+    | changes.PutAggregates,
+) -> None:
+    found.providers.add(change.provider)
+
+
+def _replace_allocations(found: Footprint, change: changes.ReplaceAllocations) -> None:
+    found.consumers.add(change.consumer.uuid)
+    found.providers.update(change.allocations)
+
+
+def _delete_allocations(found: Footprint, change: changes.DeleteAllocations) -> None:
+    found.consumers.add(change.consumer)
+
+
+def _put_bookings(found: Footprint, change: changes.PutBookings) -> None:
+    found.consumers.add(change.consumer.uuid)
+    found.providers.update(booking.provider for booking in change.bookings)
+
+
+def _drop_bookings(found: Footprint, change: changes.DropBookings) -> None:
+    found.consumers.update(change.consumers)
+
+
+def _swap_hold(found: Footprint, change: changes.SwapHold) -> None:
+    found.consumers.update((change.member_uuid, change.server.uuid))
+
+
+def _take_hold(found: Footprint, change: changes.TakeHold) -> None:
+    found.consumers.add(change.member_uuid)
+
+
+def _put_ensemble(found: Footprint, change: changes.PutEnsemble) -> None:
+    ensemble = change.ensemble
+    found.ensembles.add(ensemble.id)
+    tagged = {role.name for role in ensemble.roles if role.tags}
+    for member in ensemble.members:
+        # What policies read of an occupant changes, so the hosts under such members do too.
+        if member.name.role in tagged:
+            found.consumers.update(one for one in (member.uuid, member.server_id) if one)
+
+
+def _delete_ensemble(found: Footprint, change: changes.DeleteEnsemble) -> None:
+    found.ensembles.add(change.id)
+
+
+def _put_decision(found: Footprint, change: changes.PutDecision) -> None:
+    found.ids.add(change.decision.id)
+
+
+def _put_claim(found: Footprint, change: changes.PutClaim) -> None:
+    found.ids.add(change.claim.id)
+
+
+def _put_explanation(found: Footprint, change: changes.PutExplanation) -> None:
+    found.ids.add(change.explanation.id)
+
+
+def _of_flavors(found: Footprint, _: changes.PutFlavor | changes.DeleteFlavor) -> None:
+    found.ids.add("flavors")
+
+
+_NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyType(
+    {
+        changes.CreateProvider: _create_provider,
+        changes.PutInventories: _of_provider,
+        changes.DeleteInventories: _of_provider,
+        changes.PutTraits: _of_provider,
+        changes.PutAggregates: _of_provider,
+        changes.ReplaceAllocations: _replace_allocations,
+        changes.DeleteAllocations: _delete_allocations,
+        changes.PutBookings: _put_bookings,
+        changes.DropBookings: _drop_bookings,
+        changes.SwapHold: _swap_hold,
+        changes.TakeHold: _take_hold,
+        changes.PutEnsemble: _put_ensemble,
+        changes.DeleteEnsemble: _delete_ensemble,
+        changes.PutDecision: _put_decision,
+        changes.PutClaim: _put_claim,
+        changes.PutExplanation: _put_explanation,
+        changes.PutFlavor: _of_flavors,
+        changes.DeleteFlavor: _of_flavors,
+    }
+)
+"""Missing on purpose, hence alone: trees that move or go, names of classes and traits, topology."""

@@ -1,0 +1,98 @@
+"""The change log where writers come one at a time: revisions count up in commit order.
+
+The revision is one row, counted up inside the writing transaction; whoever reads a number has
+seen every commit up to it. That needs an order of commits that is known before they end, which
+one writer at a time gives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import bindparam, delete, select, update
+
+from moorage.store import tables
+from moorage.store.backends import Glance, News
+from moorage.store.lapsed import sweep_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection
+
+    from moorage.store.backends import Backend, Turn
+    from moorage.store.batch import Batch
+    from moorage.store.footprint import Footprint
+
+KEPT: Final = 20_000
+"""Revisions the log reaches back; a reader that slept longer loads everything anew."""
+TRIM_EVERY: Final = 1_000
+
+_l, _log = tables.ledger.c, tables.changes.c
+_HEAD = select(_l.revision, _l.topology_revision, _l.log_start)
+_ADVANCE = update(tables.ledger).values(
+    revision=_l.revision + 1, topology_revision=_l.topology_revision + bindparam("topology")
+)
+_ADVANCE_AND_TELL = _ADVANCE.returning(_l.revision)
+_REVISION = select(_l.revision)
+_LOG = tables.changes.insert()
+_AFTER = select(_log.subject, _log.bookings_only).where(_log.revision > bindparam("after"))
+
+
+class NumberedLog:
+    """See the module; the cursor is the revision."""
+
+    def __init__(self, backend: Backend, enter: Callable[[Connection], Turn]) -> None:
+        self._backend = backend
+        self._enter = enter
+
+    def enter(self, connection: Connection, footprint: Footprint) -> Turn:
+        """See `Log`. Whatever it touches, a writer is alone."""
+        del footprint
+        return self._enter(connection)
+
+    def sweep(self, batch: Batch) -> Sequence[str]:
+        """See `Log`."""
+        return sweep_all(batch.connection, batch.now)
+
+    def append(self, batch: Batch) -> int:
+        """See `Log`."""
+        advance = {"topology": int(batch.topology_moved)}
+        connection = batch.connection
+        if connection.dialect.update_returning:
+            revision = int(connection.scalars(_ADVANCE_AND_TELL, advance).one())
+        else:
+            connection.execute(_ADVANCE, advance)
+            revision = int(connection.scalars(_REVISION).one())
+        if batch.touched:
+            connection.execute(_LOG, batch.log_rows(revision))
+        if revision % TRIM_EVERY == 0 and revision > KEPT:
+            _trim(connection, revision - KEPT)
+        return revision
+
+    def glance(self, cursor: object | None) -> Glance:
+        """See `Log`."""
+        return Glance(cursor is None or self._backend.read(_revision) != cursor)
+
+    def news(self, connection: Connection, cursor: object | None, revision: int) -> News:
+        """See `Log`."""
+        head = connection.execute(_HEAD).one()
+        complete = cursor is not None and revision >= head.log_start
+        found = connection.execute(_AFTER, {"after": revision}).all() if complete else []
+        return News(
+            cursor=head.revision,
+            revision=head.revision,
+            topology_revision=head.topology_revision,
+            subjects=frozenset(row.subject for row in found),
+            wholly=frozenset(row.subject for row in found if not row.bookings_only),
+            complete=complete,
+        )
+
+
+def _revision(connection: Connection) -> int:
+    return int(connection.execute(_REVISION).one().revision)
+
+
+def _trim(connection: Connection, upto: int) -> None:
+    connection.execute(delete(tables.changes).where(_log.revision <= upto))
+    connection.execute(update(tables.ledger).values(log_start=upto))

