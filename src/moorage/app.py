@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api import native, placement
 from moorage.api.placement.rules import access_by
-from moorage.http.auth import noauth2
 from moorage.http.cors import with_cors
 from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
-from moorage.http.refusals import unauthorized_bare
-from moorage.http.token_file import TokenFile
+from moorage.http.strategy import strategy
 from moorage.settings import Effective, configure
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
@@ -33,7 +31,6 @@ from moorage.workers import expiry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.http.auth import Authenticate
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.usecases.ports import Clock, Solver, Store
@@ -92,18 +89,27 @@ def make_parts(
 def assemble(settings: Settings, parts: Parts) -> Application:
     """The dialects over these parts, mounted on the kernel."""
     clock = None if settings.clock_file is None else SettableClock(settings.clock_file)
+    known = strategy(settings.server.auth, settings.callers)
     prefixes = settings.server.mounts
     mounts = []
     if "native" in prefixes:
         own = native.create_app(parts.store, parts.solver, parts.ids, parts.limits, clock=clock)
         mounts.append(
-            Mount("native", prefixes["native"], own, open_paths=frozenset(native.OPEN_PATHS))
+            Mount(
+                "native",
+                prefixes["native"],
+                own,
+                open_paths=frozenset(native.OPEN_PATHS),
+                unauthorized=known.unauthorized,
+            )
         )
     if "placement" in prefixes:
         rules = access_by(settings.rules)
         compatible = placement.create_app(parts.store, parts.ids, access=rules)
         mounts.append(
-            Mount("placement", prefixes["placement"], compatible, unauthorized=unauthorized_bare)
+            Mount(
+                "placement", prefixes["placement"], compatible, unauthorized=known.unauthorized_bare
+            )
         )
     house = House(
         version=version("moorage"),
@@ -112,7 +118,7 @@ def assemble(settings: Settings, parts: Parts) -> Application:
     )
     kernel = Kernel(
         mounts,
-        authenticate=_strategy(settings),
+        authenticate=known.authenticate,
         house=house,
         bounds=settings.server.bounds,
     )
@@ -130,14 +136,6 @@ def application(config: Mapping[str, Any]) -> Application:
     parts.store.snapshot()  # read in before the first request, not during it
     expiry.start(parts.store, partial(expire, parts), interval=_EXPIRY_SECONDS)
     return assemble(settings, parts)
-
-
-def _strategy(settings: Settings) -> Authenticate:
-    """The way to know a caller that the setting `auth` names."""
-    callers = settings.callers
-    if settings.server.auth == "token-file" and callers.token_file is not None:
-        return TokenFile(callers.token_file)
-    return noauth2
 
 
 def _solver_in_this_process() -> Solver:

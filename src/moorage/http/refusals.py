@@ -7,7 +7,7 @@ missing token from in front of its application, in another form; clients see tha
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.http.wsgi import json_answer
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.http.wsgi import Answer
+
+Challenge: TypeAlias = tuple[tuple[str, str], ...]
+"""Headers of a 401, by name and value."""
 
 _STOCK_401: Final = (
     "This server could not verify that you are authorized to access the document you requested. "
@@ -41,13 +44,14 @@ def refusal(
     return json_answer(status, {"errors": [error]}, *headers)
 
 
-def unauthorized(request_id: str) -> Answer:
-    """401 in the form of the house."""
+def unauthorized(request_id: str, *, challenge: Challenge = ()) -> Answer:
+    """401 in the form of the house; `challenge` says where a token can be had."""
     return refusal(
         HTTPStatus.UNAUTHORIZED,
         "http.unauthorized",
         "A valid token in X-Auth-Token is needed.",
         request_id,
+        *challenge,
     )
 
 
@@ -57,3 +61,13 @@ def unauthorized_bare(request_id: str) -> Answer:  # noqa: ARG001 - the signatur
         HTTPStatus.UNAUTHORIZED,
         {"message": _STOCK_401, "code": "401 Unauthorized", "title": "Unauthorized"},
     )
+
+
+def unauthorized_by_keystone(request_id: str, *, challenge: Challenge) -> Answer:  # noqa: ARG001 - the signature all mounts share
+    """401 as keystonemiddleware in front of an OpenStack service words it."""
+    error = {
+        "code": HTTPStatus.UNAUTHORIZED.value,
+        "title": HTTPStatus.UNAUTHORIZED.phrase,
+        "message": "The request you have made requires authentication.",
+    }
+    return json_answer(HTTPStatus.UNAUTHORIZED, {"error": error}, *challenge)
