@@ -16,13 +16,16 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.placement import fill, report, same
 from benchmarks.placement.measure import measure
 from benchmarks.placement.rows import ROWS, Row
 from benchmarks.placement.servers import Server, ours, theirs
 from benchmarks.placement.shapes import SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HERE: Final = Path(__file__).parent
 
@@ -102,7 +105,7 @@ def _row(
     return figures
 
 
-def _note(what: str, work: Any) -> None:
+def _note(what: str, work: Callable[[], object]) -> None:
     began = time.perf_counter()
     work()
     print(f"  {what} {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)

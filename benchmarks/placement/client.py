@@ -18,7 +18,7 @@ class Answer:
     body: bytes
 
     @property
-    def json(self) -> Any:
+    def json(self) -> Any:  # noqa: ANN401 - a decoded JSON value
         """The decoded body."""
         return json.loads(self.body)
 

@@ -84,7 +84,7 @@ def _changes(node: Node) -> Iterator[Change]:
 
 def fill_peer(url: str, nodes: Sequence[Node]) -> None:
     """Write the fleet into the tables of a reference server that has started once."""
-    from placement.db.sqlalchemy import models
+    from placement.db.sqlalchemy import models  # noqa: PLC0415 - a development dependency, slow to import
 
     engine = create_engine(url)
     with engine.begin() as connection:

@@ -163,6 +163,7 @@ _RARE: Final = f"{_ALL}&required=CUSTOM_RARE"
 
 # fmt: off
 ROWS: Final[tuple[Row, ...]] = (
+    # ruff: noqa: E501 - one line per row, or it is no table
 
     Row("limit", "flat", "candidates, limit=1000", reading(f"{_ALL}&limit=1000"), 200, same=_ALL),
     Row("all", "flat", "candidates, unlimited", reading(_ALL), 100),

@@ -131,7 +131,9 @@ def _running(
 ) -> Iterator[Server]:
     log = folder / f"{name}.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environ)
+        process = subprocess.Popen(  # noqa: S603 - commands of our own making
+            command, stdout=output, stderr=subprocess.STDOUT, env=environ
+        )
     server = Server(name, process, port, prefix)
     try:
         _await(server, log)
@@ -152,7 +154,7 @@ def _await(server: Server, log: Path) -> None:
         if server.process.poll() is not None:
             break
         try:
-            if client.get("/resource_classes").status == 200:
+            if client.get("/resource_classes").status == 200:  # noqa: PLR2004 - OK
                 return
         except OSError:
             time.sleep(0.1)

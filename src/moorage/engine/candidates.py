@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.resources import Amounts, ResourceClass, Trait
     from moorage.engine.search import Picks
     from moorage.engine.snapshot import Bools, Snapshot
-    from moorage.engine.view import View
+    from moorage.engine.view import Ints, View
 
 __all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches", "candidates"]
 
@@ -90,17 +90,12 @@ class Batch:
 
     picks: Picks
     """Per piece of the query: the position, in a tree's rows, of the provider that gives it."""
-    trees: Sequence[Sequence[int]]
-    """Provider rows by position, per tree."""
+    trees: Ints
+    """[trees, positions] provider rows."""
 
     def cut(self, count: int) -> Batch:
         """The first `count` of its candidates."""
         return Batch(self.picks, self.trees[:count])
-
-    def rows(self, parts: Sequence[Piece]) -> list[int]:
-        """Rows of every provider that gives some of the query's pieces, with repetitions."""
-        used = {at for at, part in zip(self.picks, parts, strict=True) if part.wants}
-        return [tree[position] for tree in self.trees for position in used]
 
 
 def pieces(query: CandidateQuery) -> tuple[Piece, ...]:
@@ -119,7 +114,7 @@ def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]
     parts = pieces(query)
     bare = [group.suffix for group in query.groups if not group.suffix and not group.resources]
     for batch in batches(snapshot, query):
-        for tree in batch.trees:
+        for tree in batch.trees.tolist():
             yield _candidate(parts, bare, [tree[position] for position in batch.picks])
 
 
@@ -130,9 +125,8 @@ def batches(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Batch]:
         yield from _Fleet(snapshot, query, snapshot).batches()
     elif anchor >= 0:
         tree = Tree(snapshot, anchor)
-        rows = tree.rows.tolist()
         for batch in _Fleet(snapshot, query, tree).batches():
-            yield Batch(batch.picks, [[rows[row] for row in one] for one in batch.trees])
+            yield Batch(batch.picks, tree.rows[batch.trees].astype(np.int64))
 
 
 def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
@@ -227,43 +221,38 @@ class _Fleet:
             yield from self._block(self._roots[start : start + size])
             start, size = start + size, min(4 * size, _LARGEST_BLOCK)
 
-    def _block(self, roots: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[Batch]:
-        by_key: dict[bytes, list[list[int]]] = {}
-        for key, rows in reaches(self._view, self._plan, roots):
-            by_key.setdefault(key, []).append(rows)
-        for key, trees in by_key.items():
+    def _block(self, roots: Ints) -> Iterator[Batch]:
+        for key, trees in reaches(self._view, self._plan, roots).items():
             pattern = self._patterns.get(key)
             if pattern is None:
                 pattern = self._patterns[key] = _Pattern(self._plan, key)
             yield from self._of_pattern(pattern, trees)
 
-    def _of_pattern(self, pattern: _Pattern, trees: list[list[int]]) -> Iterator[Batch]:
+    def _of_pattern(self, pattern: _Pattern, trees: Ints) -> Iterator[Batch]:
         if pattern.is_single:
             for picks in pattern:
                 yield Batch(picks, self._fresh(pattern, picks, trees))
             return
-        for tree in trees:
+        for number in range(len(trees)):
             for picks in pattern:
-                fresh = self._fresh(pattern, picks, [tree])
-                if fresh:
+                fresh = self._fresh(pattern, picks, trees[number : number + 1])
+                if len(fresh):
                     yield Batch(picks, fresh)
 
-    def _fresh(
-        self, pattern: _Pattern, picks: Picks, trees: list[list[int]]
-    ) -> Sequence[Sequence[int]]:
+    def _fresh(self, pattern: _Pattern, picks: Picks, trees: Ints) -> Ints:
         """The trees in which the candidate is not one that another tree has shown already.
 
         Only what sharing providers give alone can be had from several trees.
         """
-        if not all(pattern.shares[position] for position in picks):
+        if not pattern.sharing or not all(pattern.shares[position] for position in picks):
             return trees
-        found = []
-        for tree in trees:
+        fresh = []
+        for number, tree in enumerate(trees.tolist()):
             rows = tuple([tree[position] for position in picks])
             if rows not in self._seen:
                 self._seen.add(rows)
-                found.append(tree)
-        return found
+                fresh.append(number)
+        return trees[fresh]
 
 
 class _Pattern:
@@ -274,6 +263,7 @@ class _Pattern:
         self._terms = terms(plan, key)
         self._kept: list[Picks] | None = None
         self.shares = self._terms.shares
+        self.sharing = any(self.shares)
 
     @property
     def is_single(self) -> bool:

@@ -17,7 +17,7 @@ from moorage.engine import filters
 from moorage.engine.sharing import SHARES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,24 +58,39 @@ class Plan:
         return 2 * len(self.summed) + bool(self.same_subtrees) + self.one_provider_per_tree
 
 
-def reaches(view: View, plan: Plan, roots: Ints) -> Iterator[tuple[bytes, list[int]]]:
-    """Per tree, given by root rows: its key, and the provider rows its positions stand for."""
+def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
+    """Trees, given by root rows, by their key: provider rows [trees of that key, positions]."""
     tree, row, lent = _entries(view, plan, roots)
     bits = _bits(view, plan, (row, lent), roots[tree])
     if not plan.same_subtrees:
         # Providers that serve nothing are not worth a look; subtrees hang together by them.
         useful = bits[:, : len(plan.slots)].any(axis=1)
-        tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
+        if not useful.all():
+            tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
     numbers = _numbers(view, plan, tree, row)
-    width = plan.bits + _WORD * plan.numbers
     features = np.concatenate((bits, numbers.view(np.uint8).reshape(len(row), -1)), axis=1)
-    text = features.tobytes()
-    ends = np.searchsorted(tree, np.arange(1, len(roots) + 1)).tolist()
-    rows: list[int] = row.tolist()
+    ends = np.searchsorted(tree, np.arange(1, len(roots) + 1))
+    return _by_key(features, row, ends)
+
+
+def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
+    """Group the trees; `ends` says where the entries of each end."""
+    sizes = np.diff(ends, prepend=0)
+    size = int(sizes[0])
+    if size and (sizes == size).all():
+        each = features.reshape(len(ends), -1)
+        if (each == each[0]).all():
+            return {each[0].tobytes(): row.reshape(-1, size)}
+    text, width = features.tobytes(), features.shape[1]
+    found: dict[bytes, list[int]] = {}
     start = 0
-    for end in ends:
-        yield text[start * width : end * width], rows[start:end]
+    for end in (ends * width).tolist():
+        found.setdefault(text[start:end], []).append(start // width)
         start = end
+    return {
+        key: row[np.array(starts)[:, None] + np.arange(len(key) // width)]
+        for key, starts in found.items()
+    }
 
 
 def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:

@@ -103,10 +103,18 @@ def _admitted(view: View, group: RequestGroup, pairs: Sharing) -> Sharing:
 
 def _trees_of(view: View, slot: Slot) -> Bools:
     """Roots of trees whose own provider, or a lender to which, can give the slot."""
-    trees = np.zeros(len(view.uuids), dtype=np.bool_)
-    trees[view.root[slot.own]] = True
+    trees = _roots_of(view, slot.own)
     if len(slot.pairs):
         trees[slot.pairs.anchors(slot.lends)] = True
+    return trees
+
+
+def _roots_of(view: View, mask: Bools) -> Bools:
+    """Roots of the rows of a mask; in a fleet without nesting everyone is a root."""
+    if not (view.parent >= 0).any():
+        return mask.copy()
+    trees = np.zeros(len(view.uuids), dtype=np.bool_)
+    trees[view.root[mask]] = True
     return trees
 
 
@@ -114,7 +122,7 @@ def _carriers(view: View, slots: Sequence[Slot], mask: Bools) -> Bools:
     """Roots of trees in which some giver is in the mask."""
     trees = np.zeros(len(view.uuids), dtype=np.bool_)
     for slot in slots:
-        trees[view.root[slot.own & mask]] = True
+        trees |= _roots_of(view, slot.own & mask)
         if len(slot.pairs):
             trees[slot.pairs.anchors(slot.lends & mask)] = True
     return trees

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote
@@ -63,7 +64,7 @@ class _Dialect:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         try:
-            spoken = HISTORY.spoken(environ.get("HTTP_OPENSTACK_API_VERSION"), SERVICE)
+            spoken = _spoken(environ.get("HTTP_OPENSTACK_API_VERSION"))
         except InvalidVersion as error:
             wrong = Refusal(400, f"Invalid microversion: invalid version string: {error}")
             return _refuse(environ, start_response, wrong, None)
@@ -121,6 +122,12 @@ class _Dialect:
             return
         caller: Caller | None = environ.get("moorage.caller")
         permit(self.access, route.rule, caller, project=request.value("project_id"))
+
+
+@lru_cache(maxsize=256)
+def _spoken(header: str | None) -> Spoken:
+    """What a version header asks for. Clients send few different ones; the cache is bounded."""
+    return HISTORY.spoken(header, SERVICE)
 
 
 _NOT_ALLOWED: Final = 405

@@ -28,18 +28,14 @@ def list_all(parts: Parts, request: Request) -> Response:
     limit = candidate_query.limit(request)
     if shown is None:
         found = first(batches(snapshot, query), limit)
-        asked = pieces(query)
-        used = {row for batch in found for row in batch.rows(asked)}
-        requests = batched_requests(snapshot, asked, found)
+        requests, used = batched_requests(snapshot, pieces(query), found)
     else:
         own = list(islice(candidates_for(snapshot, query, shown), limit))
         used = {row for one in own for row, _ in one.allocations}
         requests = allocation_requests(snapshot, own)
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
-    body = b'{"allocation_requests":%b,"provider_summaries":{%b}}' % (
-        requests,
-        parts.summaries.of(snapshot, rows),
-    )
+    before = b'{"allocation_requests":%b,"provider_summaries":{' % requests
+    body = parts.summaries.within(snapshot, rows, before=before, after=b"}}")
     return Response(body=body, modified=parts.store.now())
 
 

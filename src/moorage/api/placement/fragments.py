@@ -7,8 +7,8 @@ UUIDs, made once for all trees in which the same positions give the same.
 
 from __future__ import annotations
 
-from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import ProviderState, Snapshot
 
     Encode: TypeAlias = Callable[[Snapshot, int, ProviderState], bytes]
-    Fill: TypeAlias = Callable[[Sequence[str]], str]
-    """Puts a tree's UUIDs, by position, into a candidate's text."""
 
 _encode = msgspec.json.Encoder().encode
-_NOTHING: tuple[None, bytes] = (None, b"")
+_NOTHING: Final[tuple[None, bytes]] = (None, b"")
+_HOLE: Final = "%s"
+_BETWEEN: Final = '","'
 
 
 # --- candidates -----------------------------------------------------------------------------
@@ -47,32 +47,60 @@ def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes
     return _encode(shown)
 
 
-def batched_requests(snapshot: Snapshot, pieces: Sequence[Piece], found: Sequence[Batch]) -> bytes:
-    """The same for candidates that are still together by what they have in common."""
-    uuids, writer = snapshot.uuids, _Writer(pieces)
+def batched_requests(
+    snapshot: Snapshot, pieces: Sequence[Piece], found: Sequence[Batch]
+) -> tuple[bytes, set[int]]:
+    """The same for candidates that are still together by what they have in common.
+
+    Returns:
+        The list as bytes, and the rows of every provider that gives something.
+    """
+    uuids, forms = snapshot.uuids, _Forms(pieces)
     texts: list[str] = []
+    used: set[int] = set()
     for batch in found:
-        fill = writer.fill(batch.picks)
-        texts.extend([fill([uuids[row] for row in tree]) for tree in batch.trees])
-    return f"[{','.join(texts)}]".encode()
+        form = forms.of(batch.picks)
+        trees = batch.trees.tolist()
+        texts += form.filled(uuids, trees)
+        for position in form.gives:
+            used.update([tree[position] for tree in trees])
+    return f"[{','.join(texts)}]".encode(), used
 
 
-class _Writer:
-    """Texts of one query's candidates. Class names and suffixes hold no percent sign."""
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A candidate's text with holes, and the positions whose UUIDs fill them in turn."""
+
+    text: str
+    holes: tuple[int, ...]
+    gives: tuple[int, ...]
+    """Positions that give something."""
+
+    def filled(self, uuids: Sequence[str], trees: Sequence[Sequence[int]]) -> list[str]:
+        """One text per tree."""
+        if len(set(self.holes)) == 1:
+            parts, only = self.text.split(_HOLE), self.holes[0]
+            return [uuids[tree[only]].join(parts) for tree in trees]
+        text, holes = self.text, self.holes
+        return [text % tuple([uuids[tree[hole]] for hole in holes]) for tree in trees]
+
+
+class _Forms:
+    """Forms of one query's candidates. Class names and suffixes hold no percent sign."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
-        self._fills: dict[Picks, Fill] = {}
+        self._made: dict[Picks, _Form] = {}
         self._resources: dict[tuple[int, ...], str] = {}
 
-    def fill(self, picks: Picks) -> Fill:
-        """What writes a candidate with these picks."""
-        found = self._fills.get(picks)
+    def of(self, picks: Picks) -> _Form:
+        """The form of candidates with these picks."""
+        found = self._made.get(picks)
         if found is None:
-            found = self._fills[picks] = self._made(picks)
+            found = self._made[picks] = self._form(picks)
         return found
 
-    def _made(self, picks: Picks) -> Fill:
+    def _form(self, picks: Picks) -> _Form:
         gives: dict[int, tuple[int, ...]] = {}
         maps: dict[str, list[int]] = {}
         for number, (piece, position) in enumerate(zip(self._pieces, picks, strict=True)):
@@ -83,10 +111,11 @@ class _Writer:
                 givers.append(position)
         amounts = ",".join([self._amounts(numbers) for numbers in gives.values()])
         names = ",".join(
-            [f'"{suffix}":[{",".join(["%s"] * len(of))}]' for suffix, of in maps.items()]
-        ).replace("%s", '"%s"')
+            [f'"{suffix}":["{_BETWEEN.join([_HOLE] * len(of))}"]' for suffix, of in maps.items()]
+        )
+        holes = (*gives, *[one for of in maps.values() for one in of])
         text = f'{{"allocations":{{{amounts}}},"mappings":{{{names}}}}}'
-        return _filling(text, [*gives, *(one for of in maps.values() for one in of)])
+        return _Form(text, holes, tuple(gives))
 
     def _amounts(self, numbers: tuple[int, ...]) -> str:
         """What one provider gives to some pieces together."""
@@ -96,18 +125,9 @@ class _Writer:
             for number in numbers:
                 for name, amount in self._pieces[number].wants.items():
                     sums[name] = sums.get(name, 0) + amount
-            found = self._resources[numbers] = f'"%s":{{"resources":{_encode(sums).decode()}}}'
+            text = f'"{_HOLE}":{{"resources":{_encode(sums).decode()}}}'
+            found = self._resources[numbers] = text
         return found
-
-
-def _filling(text: str, holes: Sequence[int]) -> Fill:
-    if not holes:
-        return lambda _: text
-    if len(set(holes)) == 1:
-        parts, only = text.split("%s"), holes[0]
-        return lambda uuids: uuids[only].join(parts)
-    pick = itemgetter(*holes)
-    return lambda uuids: text % pick(uuids)
 
 
 # --- what is said of one provider ---------------------------------------------------------------
@@ -123,8 +143,19 @@ class Fragments:
         self._encode = encode
         self._kept: list[tuple[ProviderState | None, bytes]] = []
 
-    def of(self, snapshot: Snapshot, rows: Sequence[int]) -> bytes:
-        """The pieces of some living rows, by comma."""
+    def within(
+        self, snapshot: Snapshot, rows: Sequence[int], *, before: bytes, after: bytes
+    ) -> bytes:
+        """The pieces of some living rows, by comma, between two texts."""
+        pieces = self._pieces(snapshot, rows)
+        if not pieces:
+            return before + after
+        # Megabytes: they are copied once.
+        pieces[0] = before + pieces[0]
+        pieces[-1] += after
+        return b",".join(pieces)
+
+    def _pieces(self, snapshot: Snapshot, rows: Sequence[int]) -> list[bytes]:
         states, kept = snapshot.states, self._kept
         if len(kept) < len(states):
             kept.extend([_NOTHING] * (len(states) - len(kept)))
@@ -135,7 +166,7 @@ class Fragments:
                 state = snapshot.state(row)
                 entry = kept[row] = (state, self._encode(snapshot, row, state))
             pieces.append(entry[1])
-        return b",".join(pieces)
+        return pieces
 
 
 def summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:

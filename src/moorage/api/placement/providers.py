@@ -59,9 +59,9 @@ def list_all(parts: Parts, request: Request) -> Response:
     snapshot = parts.store.snapshot()
     group = _filters(parts, request, snapshot)
     rows = usecase.matching(snapshot, group, name=request.value("name"), uuid=request.value("uuid"))
-    shown = parts.shapes(request.mount).of(snapshot, rows)
+    shown = parts.shapes(request.mount)
     return Response(
-        body=b'{"resource_providers":[%b]}' % shown,
+        body=shown.within(snapshot, rows, before=b'{"resource_providers":[', after=b"]}"),
         modified=_newest(snapshot, rows) if rows else parts.store.now(),
     )
 

@@ -1,7 +1,8 @@
 """Bodies and queries against JSON schemas, worded as Python's `jsonschema` words it.
 
 Clients and the reference's wire tests quote these sentences, so the validator is part of the
-protocol. Validators are compiled once per operation and version.
+protocol. Validators are compiled once per operation and version; most values are found valid by
+a quicker check first.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from uuid import UUID
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.exceptions import best_match
 
+from moorage.api.placement.fast_schema import Check, compiled
 from moorage.api.placement.schemas import BODIES, QUERIES
 from moorage.domain.errors import InvalidDescription
 
@@ -74,6 +76,8 @@ def check_body(operation: Operation, spoken: Spoken, body: JSON) -> None:
     Raises:
         InvalidDescription: it does not validate.
     """
+    if _body_check(operation, spoken)(body):
+        return
     error = best_match(_body_validator(operation, spoken).iter_errors(body))
     if error is not None:
         raise InvalidDescription(f"JSON does not validate: {error}") from error
@@ -89,7 +93,10 @@ def check_query(operation: Operation, spoken: Spoken, query: tuple[tuple[str, st
     """
     if operation not in QUERIES:
         return
-    error = best_match(_query_validator(operation, spoken).iter_errors(dict(query)))
+    asked = dict(query)
+    if _query_check(operation, spoken)(asked):
+        return
+    error = best_match(_query_validator(operation, spoken).iter_errors(asked))
     if error is not None:
         raise InvalidDescription(f"Invalid query string parameters: {error}") from error
 
@@ -112,6 +119,17 @@ def body_schema(operation: Operation, spoken: Spoken) -> JSON:
 @cache
 def _body_validator(operation: Operation, spoken: Spoken) -> Draft202012Validator:
     return Draft202012Validator(body_schema(operation, spoken), format_checker=_BODY_FORMATS)
+
+
+@cache
+def _body_check(operation: Operation, spoken: Spoken) -> Check:
+    return compiled(body_schema(operation, spoken), {"uuid": is_uuid_like})
+
+
+@cache
+def _query_check(operation: Operation, spoken: Spoken) -> Check:
+    schema = spoken.query(operation, QUERIES[operation])
+    return compiled(schema, {"uuid": lambda text: _QUERY_FORMATS.conforms(text, "uuid")})
 
 
 @cache

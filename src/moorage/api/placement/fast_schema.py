@@ -1,0 +1,154 @@
+"""Schemas as plain checks: a quick yes for values that `jsonschema` would find valid.
+
+`jsonschema` takes about a millisecond for a body and words its refusals as the protocol quotes
+them. Here each schema becomes a function that only says yes or "ask jsonschema"; a yes is never
+wrong, which a property test compares. Only keywords that `schemas` uses are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from moorage.http.microversion import JSON
+
+Check: TypeAlias = Callable[[Any], bool]
+Formats: TypeAlias = Mapping[str, Check]
+
+
+def compiled(schema: JSON, formats: Formats) -> Check:
+    """A check for a schema; `formats` says what each `format` asks of a text.
+
+    Raises:
+        ValueError: the schema has a keyword that is not known here.
+    """
+    unknown = schema.keys() - _TYPED - {"type", "anyOf"}
+    if unknown:
+        raise ValueError(f"no check is known for {', '.join(sorted(unknown))}")
+    if "anyOf" in schema:
+        options = [compiled(one, formats) for one in schema["anyOf"]]
+        return _any(options)
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return _any([_MAKERS[name](schema, formats) for name in types])
+
+
+_TYPED: Final = frozenset(
+    {
+        *("properties", "required", "additionalProperties", "patternProperties", "minProperties"),
+        *("minLength", "maxLength", "pattern", "format", "enum", "minimum", "maximum"),
+        *("items", "minItems", "uniqueItems"),
+    }
+)
+
+
+def _any(options: list[Check]) -> Check:
+    if len(options) == 1:
+        return options[0]
+    return lambda value: any(option(value) for option in options)
+
+
+def _null(_schema: JSON, _formats: Formats) -> Check:
+    return lambda value: value is None
+
+
+def _integer(schema: JSON, _formats: Formats) -> Check:
+    """JSON's 2.0 is an integer too; that rare spelling is left to jsonschema."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+
+    def check(value: object) -> bool:
+        return (
+            type(value) is int and (low is None or value >= low) and (high is None or value <= high)
+        )
+
+    return check
+
+
+def _number(schema: JSON, _formats: Formats) -> Check:
+    low, high = schema.get("minimum"), schema.get("maximum")
+
+    def check(value: object) -> bool:
+        return (
+            (type(value) is int or type(value) is float)
+            and (low is None or value >= low)
+            and (high is None or value <= high)
+        )
+
+    return check
+
+
+def _string(schema: JSON, formats: Formats) -> Check:
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength")
+    search = re.compile(schema["pattern"]).search if "pattern" in schema else None
+    fits = formats[schema["format"]] if "format" in schema else None
+    allowed = schema.get("enum")
+
+    def check(value: object) -> bool:
+        return (
+            type(value) is str
+            and len(value) >= shortest
+            and (longest is None or len(value) <= longest)
+            and (search is None or search(value) is not None)
+            and (fits is None or fits(value))
+            and (allowed is None or value in allowed)
+        )
+
+    return check
+
+
+def _array(schema: JSON, formats: Formats) -> Check:
+    each = compiled(schema["items"], formats)
+    fewest, unique = schema.get("minItems", 0), schema.get("uniqueItems", False)
+
+    def check(value: object) -> bool:
+        if type(value) is not list or len(value) < fewest or not all(map(each, value)):
+            return False
+        if not unique:
+            return True
+        # Whether other things than texts are equal is jsonschema's business.
+        return all(type(one) is str for one in value) and len(set(value)) == len(value)
+
+    return check
+
+
+def _object(schema: JSON, formats: Formats) -> Check:
+    entry = _entry(schema, formats)
+    required = tuple(schema.get("required", ()))
+    fewest = schema.get("minProperties", 0)
+
+    def check(value: object) -> bool:
+        if type(value) is not dict or len(value) < fewest:
+            return False
+        return all(key in value for key in required) and all(
+            entry(key, one) for key, one in value.items()
+        )
+
+    return check
+
+
+def _entry(schema: JSON, formats: Formats) -> Callable[[str, Any], bool]:
+    """Judges one key of an object with its value."""
+    known = {key: compiled(one, formats) for key, one in schema.get("properties", {}).items()}
+    patterns = [
+        (re.compile(pattern).search, compiled(one, formats))
+        for pattern, one in schema.get("patternProperties", {}).items()
+    ]
+    closed = schema.get("additionalProperties", True) is False
+
+    def check(key: str, value: object) -> bool:
+        checks = [known[key]] if key in known else []
+        checks += [of_pattern for search, of_pattern in patterns if search(key)]
+        return all(one(value) for one in checks) if checks else not closed
+
+    return check
+
+
+_MAKERS: Final[Mapping[str, Callable[[JSON, Formats], Check]]] = {
+    "null": _null,
+    "integer": _integer,
+    "number": _number,
+    "string": _string,
+    "array": _array,
+    "object": _object,
+}
