@@ -13,7 +13,8 @@ future bookings reduce candidates although they never show in usages.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -40,8 +41,10 @@ __all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches",
 _FIRST_BLOCK: Final = 32
 """Trees looked at at once to begin with; each block is four times the one before."""
 _LARGEST_BLOCK: Final = 8192
-_KEPT: Final = 4096
-"""Selections of one pattern that are kept for the next tree like it; more are searched again."""
+_FEW: Final = 64
+"""Selections of one pattern that are kept for all trees like it; more are searched per tree."""
+_CHUNK: Final = 256
+"""Selections of one tree that are found at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +89,27 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The same selection in several trees: one candidate each."""
+    """The same selections in several equal trees: tree by tree, each selection is a candidate."""
 
-    picks: Picks
+    selections: Sequence[Picks]
     """Per piece of the query: the position, in a tree's rows, of the provider that gives it."""
     trees: Ints
     """[trees, positions] provider rows."""
 
-    def cut(self, count: int) -> Batch:
-        """The first `count` of its candidates."""
-        return Batch(self.picks, self.trees[:count])
+    def __len__(self) -> int:
+        return len(self.selections) * len(self.trees)
+
+    def cut(self, count: int) -> Iterator[Batch]:
+        """Its first `count` candidates."""
+        whole, rest = divmod(count, len(self.selections))
+        if whole:
+            yield Batch(self.selections, self.trees[:whole])
+        if rest:
+            yield Batch(self.selections[:rest], self.trees[whole : whole + 1])
 
 
 def pieces(query: CandidateQuery) -> tuple[Piece, ...]:
-    """The pieces of a query, in the order of every `Batch.picks`."""
+    """The pieces of a query, in the order of every selection."""
     found: list[Piece] = []
     for group in query.groups:
         if group.suffix:
@@ -115,7 +125,8 @@ def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]
     bare = [group.suffix for group in query.groups if not group.suffix and not group.resources]
     for batch in batches(snapshot, query):
         for tree in batch.trees.tolist():
-            yield _candidate(parts, bare, [tree[position] for position in batch.picks])
+            for picks in batch.selections:
+                yield _candidate(parts, bare, [tree[position] for position in picks])
 
 
 def batches(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Batch]:
@@ -126,7 +137,7 @@ def batches(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Batch]:
     elif anchor >= 0:
         tree = Tree(snapshot, anchor)
         for batch in _Fleet(snapshot, query, tree).batches():
-            yield Batch(batch.picks, tree.rows[batch.trees].astype(np.int64))
+            yield Batch(batch.selections, tree.rows[batch.trees].astype(np.int64))
 
 
 def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
@@ -135,8 +146,8 @@ def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
         return list(found)
     kept: list[Batch] = []
     for batch in found:
-        kept.append(batch if len(batch.trees) <= limit else batch.cut(limit))
-        limit -= len(kept[-1].trees)
+        kept.extend([batch] if len(batch) <= limit else batch.cut(limit))
+        limit -= len(batch)
         if limit <= 0:
             break
     return kept
@@ -229,64 +240,60 @@ class _Fleet:
             yield from self._of_pattern(pattern, trees)
 
     def _of_pattern(self, pattern: _Pattern, trees: Ints) -> Iterator[Batch]:
-        if pattern.is_single:
-            for picks in pattern:
-                yield Batch(picks, self._fresh(pattern, picks, trees))
+        few = pattern.few
+        if few is not None:
+            yield from self._fresh(pattern, few, trees)
             return
         for number in range(len(trees)):
-            for picks in pattern:
-                fresh = self._fresh(pattern, picks, trees[number : number + 1])
-                if len(fresh):
-                    yield Batch(picks, fresh)
+            found = iter(pattern)
+            while some := tuple(islice(found, _CHUNK)):
+                yield from self._fresh(pattern, some, trees[number : number + 1])
 
-    def _fresh(self, pattern: _Pattern, picks: Picks, trees: Ints) -> Ints:
-        """The trees in which the candidate is not one that another tree has shown already.
+    def _fresh(
+        self, pattern: _Pattern, selections: Sequence[Picks], trees: Ints
+    ) -> Iterator[Batch]:
+        """Leave out candidates that another tree has shown already.
 
         Only what sharing providers give alone can be had from several trees.
         """
-        if not pattern.sharing or not all(pattern.shares[position] for position in picks):
-            return trees
-        fresh = []
-        for number, tree in enumerate(trees.tolist()):
-            rows = tuple([tree[position] for position in picks])
-            if rows not in self._seen:
-                self._seen.add(rows)
-                fresh.append(number)
-        return trees[fresh]
+        own = selections
+        if pattern.sharing:
+            own = [picks for picks in selections if not pattern.is_lent(picks)]
+            for picks in selections:
+                if pattern.is_lent(picks):
+                    rows = map(tuple, trees[:, list(picks)].tolist())
+                    fresh = [number for number, one in enumerate(rows) if self._is_new(one)]
+                    if fresh:
+                        yield Batch((picks,), trees[fresh])
+        if own:
+            yield Batch(own, trees)
+
+    def _is_new(self, rows: tuple[int, ...]) -> bool:
+        before = len(self._seen)
+        self._seen.add(rows)
+        return len(self._seen) > before
 
 
 class _Pattern:
-    """The selections of equal trees: searched once, as far as they are few enough to keep."""
+    """The selections of equal trees: searched once where they are few."""
 
     def __init__(self, plan: Plan, key: bytes) -> None:
         self._plan = plan
         self._terms = terms(plan, key)
-        self._kept: list[Picks] | None = None
-        self.shares = self._terms.shares
-        self.sharing = any(self.shares)
+        self.sharing = any(self._terms.shares)
 
-    @property
-    def is_single(self) -> bool:
-        """Whether there is at most one selection; looks no further than the second."""
-        if self._kept is None:
-            found = selections(self._plan, self._terms)
-            first, second = next(found, None), next(found, None)
-            if second is not None:
-                return False
-            self._kept = [] if first is None else [first]
-        return len(self._kept) <= 1
+    @cached_property
+    def few(self) -> Sequence[Picks] | None:
+        """All selections; None if there are many. Looks no further than that takes."""
+        found = tuple(islice(self, _FEW + 1))
+        return found if len(found) <= _FEW else None
+
+    def is_lent(self, picks: Picks) -> bool:
+        """Whether sharing providers give everything."""
+        return all(self._terms.shares[position] for position in picks)
 
     def __iter__(self) -> Iterator[Picks]:
-        if self._kept is not None:
-            yield from self._kept
-            return
-        kept: list[Picks] = []
-        for picks in selections(self._plan, self._terms):
-            if len(kept) <= _KEPT:
-                kept.append(picks)
-            yield picks
-        if len(kept) <= _KEPT:
-            self._kept = kept
+        return selections(self._plan, self._terms)
 
 
 def _summed(query: CandidateQuery) -> Mapping[ResourceClass, int]:

@@ -7,7 +7,6 @@ UUIDs, made once for all trees in which the same positions give the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 _encode = msgspec.json.Encoder().encode
 _NOTHING: Final[tuple[None, bytes]] = (None, b"")
 _HOLE: Final = "%s"
-_BETWEEN: Final = '","'
 
 
 # --- candidates -----------------------------------------------------------------------------
@@ -55,79 +53,115 @@ def batched_requests(
     Returns:
         The list as bytes, and the rows of every provider that gives something.
     """
-    uuids, forms = snapshot.uuids, _Forms(pieces)
+    writer = _Writer(snapshot.uuids, pieces)
     texts: list[str] = []
     used: set[int] = set()
     for batch in found:
-        form = forms.of(batch.picks)
         trees = batch.trees.tolist()
-        texts += form.filled(uuids, trees)
-        for position in form.gives:
-            used.update([tree[position] for tree in trees])
+        if len(trees) == 1:
+            tree = trees[0]
+            texts += [writer.one([tree[at] for at in picks], used) for picks in batch.selections]
+        else:
+            texts += writer.alike(batch.selections, trees, used)
     return f"[{','.join(texts)}]".encode(), used
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A candidate's text with holes, and the positions whose UUIDs fill them in turn."""
+class _Writer:
+    """Texts of one query's candidates. Class names and suffixes hold no percent sign."""
 
-    text: str
-    holes: tuple[int, ...]
-    gives: tuple[int, ...]
-    """Positions that give something."""
-
-    def filled(self, uuids: Sequence[str], trees: Sequence[Sequence[int]]) -> list[str]:
-        """One text per tree."""
-        if len(set(self.holes)) == 1:
-            parts, only = self.text.split(_HOLE), self.holes[0]
-            return [uuids[tree[only]].join(parts) for tree in trees]
-        text, holes = self.text, self.holes
-        return [text % tuple([uuids[tree[hole]] for hole in holes]) for tree in trees]
-
-
-class _Forms:
-    """Forms of one query's candidates. Class names and suffixes hold no percent sign."""
-
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, uuids: Sequence[str], pieces: Sequence[Piece]) -> None:
+        self._uuids = uuids
         self._pieces = pieces
-        self._made: dict[Picks, _Form] = {}
-        self._resources: dict[tuple[int, ...], str] = {}
+        self._giving = [1 << n if piece.wants else 0 for n, piece in enumerate(pieces)]
+        self._suffixed = [n for n, piece in enumerate(pieces) if piece.suffix]
+        self._plain = [n for n, piece in enumerate(pieces) if not piece.suffix]
+        self._resources: dict[int, str] = {}
+        self._gives: dict[tuple[int, int], str] = {}
+        """(row, bits: pieces it gives) -> its entry in `allocations`."""
+        self._maps: list[dict[int, str]] = [{} for _ in pieces]
+        """Per suffixed piece: row -> its entry in `mappings`."""
 
-    def of(self, picks: Picks) -> _Form:
-        """The form of candidates with these picks."""
-        found = self._made.get(picks)
-        if found is None:
-            found = self._made[picks] = self._form(picks)
-        return found
+    def one(self, rows: Sequence[int], used: set[int]) -> str:
+        """The candidate in which these rows give the pieces; adds givers to `used`."""
+        gives: dict[int, int] = {}
+        for row, bit in zip(rows, self._giving, strict=True):
+            gives[row] = gives.get(row, 0) | bit
+        amounts = [self._gives.get(item) or self._entry(*item) for item in gives.items() if item[1]]
+        used.update([row for row, bits in gives.items() if bits])
+        names = [self._maps[n].get(rows[n]) or self._mapping(n, rows[n]) for n in self._suffixed]
+        if self._plain:
+            names.append(_mapping("", [self._uuids[row] for row in {rows[n] for n in self._plain}]))
+        return _candidate(amounts, names)
 
-    def _form(self, picks: Picks) -> _Form:
-        gives: dict[int, tuple[int, ...]] = {}
+    def alike(
+        self, selections: Sequence[Picks], trees: Sequence[Sequence[int]], used: set[int]
+    ) -> Sequence[str]:
+        """The candidates in which the same positions of several trees give the same."""
+        givers: set[int] = set()
+        forms = [self._form(picks, givers) for picks in selections]
+        for position in givers:
+            used.update([tree[position] for tree in trees])
+        uuids = self._uuids
+        if len(forms) == 1 and len(set(forms[0][1])) == 1:
+            text, holes = forms[0]
+            parts, only = text.split(_HOLE), holes[0]
+            return [uuids[tree[only]].join(parts) for tree in trees]
+        return [
+            text % tuple([uuids[tree[hole]] for hole in holes])
+            for tree in trees
+            for text, holes in forms
+        ]
+
+    def _form(self, picks: Picks, givers: set[int]) -> tuple[str, Sequence[int]]:
+        """A candidate's text with holes, and the positions whose UUIDs fill them in turn."""
+        gives: dict[int, int] = {}
+        for position, bit in zip(picks, self._giving, strict=True):
+            gives[position] = gives.get(position, 0) | bit
         maps: dict[str, list[int]] = {}
-        for number, (piece, position) in enumerate(zip(self._pieces, picks, strict=True)):
-            if piece.wants:
-                gives[position] = (*gives.get(position, ()), number)
-            givers = maps.setdefault(piece.suffix, [])
-            if position not in givers:
-                givers.append(position)
-        amounts = ",".join([self._amounts(numbers) for numbers in gives.values()])
-        names = ",".join(
-            [f'"{suffix}":["{_BETWEEN.join([_HOLE] * len(of))}"]' for suffix, of in maps.items()]
-        )
-        holes = (*gives, *[one for of in maps.values() for one in of])
-        text = f'{{"allocations":{{{amounts}}},"mappings":{{{names}}}}}'
-        return _Form(text, holes, tuple(gives))
+        for piece, position in zip(self._pieces, picks, strict=True):
+            maps.setdefault(piece.suffix, []).append(position)
+        holes = [position for position, bits in gives.items() if bits]
+        givers.update(holes)
+        amounts = [f'"{_HOLE}":{self._amounts(bits)}' for bits in gives.values() if bits]
+        names = []
+        for suffix, positions in maps.items():
+            distinct = list(dict.fromkeys(positions))
+            names.append(_mapping(suffix, [_HOLE] * len(distinct)))
+            holes += distinct
+        return _candidate(amounts, names), holes
 
-    def _amounts(self, numbers: tuple[int, ...]) -> str:
-        """What one provider gives to some pieces together."""
-        found = self._resources.get(numbers)
-        if found is None:
-            sums: dict[str, int] = {}
-            for number in numbers:
-                for name, amount in self._pieces[number].wants.items():
-                    sums[name] = sums.get(name, 0) + amount
-            text = f'"{_HOLE}":{{"resources":{_encode(sums).decode()}}}'
-            found = self._resources[numbers] = text
+    def _entry(self, row: int, bits: int) -> str:
+        found = self._gives[row, bits] = f'"{self._uuids[row]}":{self._amounts(bits)}'
         return found
+
+    def _mapping(self, number: int, row: int) -> str:
+        text = _mapping(self._pieces[number].suffix, [self._uuids[row]])
+        self._maps[number][row] = text
+        return text
+
+    def _amounts(self, bits: int) -> str:
+        """What one provider gives to some pieces together."""
+        found = self._resources.get(bits)
+        if found is None:
+            found = self._resources[bits] = self._summed(bits)
+        return found
+
+    def _summed(self, bits: int) -> str:
+        sums: dict[str, int] = {}
+        for number, piece in enumerate(self._pieces):
+            if bits >> number & 1:
+                for name, amount in piece.wants.items():
+                    sums[name] = sums.get(name, 0) + amount
+        return f'{{"resources":{_encode(sums).decode()}}}'
+
+
+def _candidate(amounts: Sequence[str], names: Sequence[str]) -> str:
+    return f'{{"allocations":{{{",".join(amounts)}}},"mappings":{{{",".join(names)}}}}}'
+
+
+def _mapping(suffix: str, uuids: Sequence[str]) -> str:
+    listed = '","'.join(uuids)
+    return f'"{suffix}":["{listed}"]'
 
 
 # --- what is said of one provider ---------------------------------------------------------------

@@ -7,6 +7,7 @@ defaults, a rule that replaced `role:admin` is met by `role:admin` too.
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.access import Access
     from moorage.usecases.ports import Caller
+
+# It writes a trace for each check it cannot parse; the refusal here says it in a line.
+logging.getLogger("oslo_policy._parser").setLevel(logging.CRITICAL)
 
 PREFIX: Final = "placement:"
 _RESHAPE: Final = "placement:reshaper:reshape"
