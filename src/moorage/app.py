@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.api import native, placement
 from moorage.api.placement.rules import access_by
 from moorage.http.cors import with_cors
+from moorage.http.forwarded import with_proxies
 from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.strategy import strategy
@@ -122,7 +123,8 @@ def assemble(settings: Settings, parts: Parts) -> Application:
         house=house,
         bounds=settings.server.bounds,
     )
-    return with_cors(kernel, settings.server.cors)
+    open_to_pages = with_cors(kernel, settings.server.cors)
+    return with_proxies(open_to_pages, settings.server.trusted_proxies)
 
 
 def application(config: Mapping[str, Any]) -> Application:

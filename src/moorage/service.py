@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import ssl
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from moorage.solver import channel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from moorage.http.config import Tls
     from moorage.settings import Effective, Settings
 
 
@@ -33,11 +35,13 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
 
     Raises:
         BadSetting: the settings do not go together.
-        CannotServe: the port or the pid file cannot be had.
+        CannotServe: the port, the pid file or the certificate cannot be had.
     """
     settings = configure(effective)
     config = settings.server
     access_log.configure(config.log_level)
+    if config.tls is not None:
+        _check_certificate(config.tls)
     try:
         listener = supervisor.listen(config.host, config.port, supervisor.BACKLOG)
     except OSError as error:
@@ -47,7 +51,8 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
     port: int = listener.getsockname()[1]
     host = f"[{config.host}]" if ":" in config.host else config.host
     database = masked(settings.database)
-    line = f"moorage: serving on http://{host}:{port} (database {database}, auth {config.auth})"
+    scheme = "http" if config.tls is None else "https"
+    line = f"moorage: serving on {scheme}://{host}:{port} (database {database}, auth {config.auth})"
     address = channel.new_address()
     with (
         listener,
@@ -60,9 +65,22 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
         ]
         return supervisor.Supervisor(
             programs,
-            probe=partial(probe.wait_for_answer, config.host, port),
+            probe=partial(
+                probe.wait_for_answer, config.host, port, encrypted=config.tls is not None
+            ),
             on_ready=partial(announce, line),
         ).run()
+
+
+def _check_certificate(tls: Tls) -> None:
+    """Refuse a certificate that no worker could serve, before any is started."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.cert, tls.key)
+    except OSError as error:  # ssl.SSLError is one
+        reason = getattr(error, "reason", None) or error.strerror
+        raise CannotServe(
+            f"cannot use certificate {tls.cert} with key {tls.key}: {reason}"
+        ) from error
 
 
 def _http_workers(
@@ -76,6 +94,7 @@ def _http_workers(
             "solver": address,
         },
         "listener": listener,
+        "tls": None if settings.server.tls is None else asdict(settings.server.tls),
         "threads": settings.server.bounds.running + settings.server.bounds.readers,
         "log_level": settings.server.log_level,
     }

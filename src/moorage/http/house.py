@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -32,9 +33,11 @@ class House:
     """Name of a mount -> its path."""
     checks: Mapping[str, Callable[[], object]]
 
-    def answer(self, method: str, path: str, request_id: str) -> Answer:
-        """The answer for a path that no mount has."""
-        page = {"": self._discovery, "/": self._discovery}.get(path) or self.early(path)
+    def answer(self, method: str, path: str, request_id: str, before: str = "") -> Answer:
+        """The answer for a path that no mount has; `before` is what a proxy puts before paths."""
+        page = self.early(path)
+        if path in {"", "/"}:
+            page = partial(self._discovery, before)
         if page is None:
             return refusal(
                 HTTPStatus.NOT_FOUND,
@@ -56,9 +59,9 @@ class House:
         """The pages that stay reachable even when a dialect is mounted at `/`."""
         return {"/healthz": self._health, "/readyz": self._readiness}.get(path)
 
-    def _discovery(self) -> Answer:
+    def _discovery(self, before: str) -> Answer:
         services = [
-            {"name": name, "links": [{"rel": "self", "href": path}]}
+            {"name": name, "links": [{"rel": "self", "href": before + path}]}
             for name, path in sorted(self.places.items())
         ]
         return json_answer(

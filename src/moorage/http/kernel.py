@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes
 
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
-from moorage.http import access_log, request_id
+from moorage.http import access_log, forwarded, request_id
 from moorage.http.body import BodyReader, Vanished
 from moorage.http.refusals import refusal, unauthorized
 from moorage.http.response import Response
@@ -114,9 +114,11 @@ class Kernel:
         if not _is_text(path, environ.get("QUERY_STRING", "")):
             return response.give(_not_understood("path and query must be UTF-8", own_id))
         mount = self._mount_of(path)
+        before = environ.get(forwarded.PREFIX, "")
         if mount is None:
-            return response.give(self._house.answer(environ["REQUEST_METHOD"], path, own_id))
-        environ["SCRIPT_NAME"] = mount.prefix
+            answer = self._house.answer(environ["REQUEST_METHOD"], path, own_id, before)
+            return response.give(answer)
+        environ["SCRIPT_NAME"] = before + mount.prefix
         environ["PATH_INFO"] = inner = path[len(mount.prefix) :]
         is_open = environ["REQUEST_METHOD"] == "GET" and inner in mount.open_paths
         refused = None if is_open else self._take_caller(environ, mount, own_id)

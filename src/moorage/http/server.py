@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
+    from moorage.http.config import Tls
     from moorage.http.wsgi import Application, Environ, ExcInfo, Headers
 
 # Typed as anything: the stubs of these private parts lag behind them.
@@ -36,17 +37,20 @@ _CONNECTIONS: Final = 2048
 _IDLE_THREAD_SECONDS: Final = 30
 _HEAD_MILLISECONDS: Final = 30_000
 """How long a client may take to send a request's head, or keep a connection without one."""
+_LEAST_TLS: Final = "tls1.2"
 _TICK: Final = 0.02
 _QUIET_SECONDS: Final = 0.3
 """How long nothing must run before a server that was told to stop leaves its connections."""
 
 
-def serve(application: Application, descriptor: int, *, threads: int) -> None:
+def serve(
+    application: Application, descriptor: int, *, threads: int, tls: Tls | None = None
+) -> None:
     """Serve until SIGTERM; requests that run then are finished first.
 
     A client that holds a connection without a request that runs does not delay the end.
     `descriptor` is a listening TCP socket; `threads` bounds the requests handled at a time. Threads
-    are made as they are needed. Must be called in the main thread.
+    are made as they are needed. With `tls` it speaks HTTPS. Must be called in the main thread.
     """
     stop = _granian.WorkerSignal()
     stopped = threading.Event()
@@ -71,6 +75,7 @@ def serve(application: Application, descriptor: int, *, threads: int) -> None:
         http_mode="1",
         http1_opts=_http.HTTP1Settings(header_read_timeout=_HEAD_MILLISECONDS),
         metrics=(None, None),
+        **_encryption(tls),
     )
     bridge = _Bridge(application)
     scheduler = _futures._new_cbscheduler(  # noqa: SLF001 - see the module's docstring
@@ -85,6 +90,19 @@ def serve(application: Application, descriptor: int, *, threads: int) -> None:
             quiet_since = now
         elif now - quiet_since > _QUIET_SECONDS:
             return
+
+
+def _encryption(tls: Tls | None) -> dict[str, Any]:
+    return {
+        "ssl_enabled": tls is not None,
+        "ssl_cert": None if tls is None else tls.cert,
+        "ssl_key": None if tls is None else tls.key,
+        "ssl_key_password": None,
+        "ssl_protocol_min": _LEAST_TLS,
+        "ssl_ca": None,
+        "ssl_crl": [],
+        "ssl_client_verify": False,
+    }
 
 
 class _Bridge:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from moorage.http import access_log, server
+from moorage.http.config import Tls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,7 +19,8 @@ def main(config: Mapping[str, Any]) -> None:
     """Serve until told to stop.
 
     `config` has `application` (`module:function` that makes the WSGI application from
-    `settings`), `settings`, `listener` (descriptor of a listening socket), `threads`, `log_level`.
+    `settings`), `settings`, `listener` (descriptor of a listening socket), `threads`, `tls`
+    (`cert` and `key`, or None), `log_level`.
     """
     access_log.configure(config["log_level"])
     module, _, name = config["application"].partition(":")
@@ -26,4 +28,5 @@ def main(config: Mapping[str, Any]) -> None:
     application = make(config["settings"])
     gc.collect()
     gc.freeze()  # what stands now stays: the collector need not look at it again
-    server.serve(application, config["listener"], threads=config["threads"])
+    tls = Tls(**config["tls"]) if config["tls"] else None
+    server.serve(application, config["listener"], threads=config["threads"], tls=tls)

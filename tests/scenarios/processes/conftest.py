@@ -163,6 +163,12 @@ def start(tmp_path: Path) -> Iterator[StartService]:
 
 
 @pytest.fixture(scope="session")
+def serve() -> Callable[[Path], contextlib.AbstractContextManager[StartService]]:
+    """Starts services below a directory, for tests that share one."""
+    return starter
+
+
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service for the tests that leave it running."""
     with starter(tmp_path_factory.mktemp("shared")) as make:

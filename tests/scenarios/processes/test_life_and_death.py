@@ -127,7 +127,8 @@ def test_a_port_in_use_is_said_plainly(shared: Any, run: Any) -> None:
     [
         ("sqlite:////nowhere/at/all/x.db", "/nowhere/at/all"),
         ("sqlite:///text.db", "not a database"),
-        ("postgresql://user:secret@127.0.0.1/x", "postgresql"),
+        ("postgresql://user:secret@127.0.0.1:1/x", "the database is away"),
+        ("oracle://user:secret@127.0.0.1/x", "no support for oracle"),
     ],
 )
 def test_a_database_that_cannot_be_opened_ends_it(
