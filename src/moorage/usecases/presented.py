@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, TakeHold
 from moorage.domain.decisions import Claim, ClaimState
-from moorage.domain.errors import ConcurrentUpdate, ConsumerConflict, DuplicateName, NotFound
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    ConsumerConflict,
+    DuplicateName,
+    HoldExpired,
+    NotFound,
+)
 from moorage.engine.candidates import candidates
 from moorage.usecases.claim_outcome import activation, active_claim, with_ensemble
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from moorage.domain.changes import Committed, ReplaceAllocations
+    from moorage.domain.changes import Change, Committed, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.engine.candidates import Candidate, CandidateQuery
     from moorage.engine.snapshot import ProviderState, Snapshot
@@ -118,7 +124,7 @@ def take_place(
             raise
         except DuplicateName:  # the server is a member of another ensemble
             return None
-        except (ConcurrentUpdate, NotFound):
+        except (ConcurrentUpdate, HoldExpired, NotFound):
             # Another member got its server, or the claim ended meanwhile: look again.
             continue
     return _take_place(store, request_id, writes)
@@ -132,7 +138,7 @@ def _take_place(
     if shown is None or taking is None:
         return None
     active = active_claim(shown.claim, taking.consumer.uuid, store.now())
-    exchange = (TakeHold(shown.member.uuid), *writes)
+    exchange: tuple[Change, ...] = (TakeHold(shown.member.uuid), *writes)
     return store.commit(Changeset(activation(store, shown.ensemble, active, exchange)))
 
 

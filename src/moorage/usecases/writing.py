@@ -41,15 +41,27 @@ def changes_for(
 ) -> tuple[Change, ...]:
     """Everything that a decision changes, in the order it must be written."""
     return (
-        PutEnsemble(
-            replace(proposal.ensemble, updated_at=decision.updated_at), proposal.generation
-        ),
+        PutEnsemble(_placed(proposal.ensemble, decision, stand), proposal.generation),
         *_supersede(store, decision, proposal.dropped_claims),
         PutDecision(decision, None),
         DropBookings(proposal.freed),
         *_holds(proposal.ensemble, decision, found, stand),
         *proposal.also(decision),
     )
+
+
+def _placed(ensemble: Ensemble, decision: Decision, stand: Standing) -> Ensemble:
+    """The ensemble as decided: a member that gets a place anew is rid of the server it had.
+
+    That server's allocations are gone; while it is named the member would be looked for there.
+    """
+    members = tuple(
+        replace(one, server_id=None)
+        if one.name in decision.places and stand.of(one.name) is MemberStatus.UNPLACED
+        else one
+        for one in ensemble.members
+    )
+    return replace(ensemble, members=members, updated_at=decision.updated_at)
 
 
 def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:

@@ -72,6 +72,10 @@ def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> Non
     stored = {row.consumer: row.tags for row in rows}
     differing = {name for name, _ in stored.items() ^ wanted.items()}
     for some in chunks(differing):
+        others = table.c.consumer.in_(some) & (table.c.ensemble_id != ensemble_id)
+        taken = batch.connection.scalars(select(table.c.consumer).where(others)).first()
+        if taken is not None:
+            raise DuplicateName("member", taken)
         batch.connection.execute(delete(table).where(table.c.consumer.in_(some)))
         bookings = tables.bookings.c
         standing = select(bookings.provider).where(bookings.consumer.in_(some)).distinct()
@@ -82,10 +86,6 @@ def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> Non
         for consumer, tags in wanted.items()
         if consumer in differing
     ]
-    for some in chunks(one["consumer"] for one in fresh):
-        taken = select(table.c.consumer).where(table.c.consumer.in_(some))
-        for consumer in batch.connection.scalars(taken):
-            raise DuplicateName("member", consumer)
     if fresh:
         batch.connection.execute(insert(table), fresh)
 

@@ -1,0 +1,107 @@
+"""Many servers at once: each claim is taken by exactly one."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.scenarios.nova.conftest import Cloud
+
+EIGHT = 8
+FLAVORS = {"db": "m1.xlarge", "app": "m1.medium", "web": "m1.small"}
+SHAPES = {
+    "m1.small": {"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20},
+    "m1.medium": {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 40},
+    "m1.xlarge": {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 160},
+}
+
+
+def new() -> str:
+    return str(uuid.uuid4())
+
+
+def presents(claim: Any) -> str:
+    """The request id that the claim's answer tells to send."""
+    return str(claim["present_as"]["header"]["X-Openstack-Request-Id"])
+
+
+def test_of_servers_that_present_one_claim_one_takes_its_place(cloud: Cloud) -> None:
+    held = cloud.tenant.hold()
+    claim = cloud.tenant.claim(held)
+    cloud.nova.fill(cloud.tenant.host_of(claim))
+    (candidate,) = cloud.nova.candidates(presents(claim))
+    servers = [new() for _ in range(EIGHT)]
+    start = Barrier(EIGHT)
+
+    def build(server: str) -> Any:
+        start.wait(timeout=30)
+        return cloud.nova.claim_resources(server, candidate, presents(claim))
+
+    with ThreadPoolExecutor(EIGHT) as threads:
+        answers = dict(zip(servers, threads.map(build, servers), strict=True))
+    won = [server for server, answer in answers.items() if answer.status_code == 204]
+    assert len(won) == 1
+    lost = [answer for answer in answers.values() if answer.status_code != 204]
+    assert {answer.status_code for answer in lost} == {409}
+    assert {answer.json()["errors"][0]["code"] for answer in lost} == {"placement.undefined_code"}
+    assert cloud.tenant.claimed(claim) == ("active", won[0])
+    assert all(not cloud.nova.allocations(one)["allocations"] for one in servers if one not in won)
+
+
+@pytest.mark.parametrize("member", ["db[0]", "db[1]", "db[2]"])
+def test_a_server_and_a_failed_build_do_not_both_have_the_place(cloud: Cloud, member: str) -> None:
+    claim = cloud.tenant.claim(cloud.tenant.hold(), member)
+    cloud.nova.fill(cloud.tenant.host_of(claim))
+    (candidate,) = cloud.nova.candidates(presents(claim))
+    server, start = new(), Barrier(2)
+
+    def build() -> int:
+        start.wait(timeout=30)
+        return cloud.nova.claim_resources(server, candidate, presents(claim)).status_code
+
+    def fail() -> int:
+        start.wait(timeout=30)
+        return cloud.tenant.http.patch(
+            f"/v1/claims/{claim['id']}",
+            json={"claim": {"status": "failed"}},
+            headers={"x-auth-token": "ann:project-a", "x-roles": "member"},
+        ).status_code
+
+    with ThreadPoolExecutor(2) as threads:
+        built, failed = threads.submit(build), threads.submit(fail)
+    # Whoever comes second finds the claim ended; the server then takes the freed room.
+    assert built.result() == 204
+    expected = ("failed", None) if failed.result() == 200 else ("active", server)
+    assert cloud.tenant.claimed(claim) == expected
+    assert len(cloud.nova.allocations(server)["allocations"]) == 1
+
+
+def test_all_members_of_an_ensemble_get_their_servers_at_once(cloud: Cloud) -> None:
+    held = cloud.tenant.hold()
+    claims = [cloud.tenant.claim(held, f"{role}[{n}]") for role in FLAVORS for n in range(3)]
+    for host in {cloud.tenant.host_of(claim) for claim in claims}:
+        cloud.nova.fill(host)
+    start = Barrier(len(claims))
+
+    def build(claim: Any) -> str:
+        shape = SHAPES[FLAVORS[claim["member"].partition("[")[0]]]
+        server = new()
+        (candidate,) = cloud.nova.candidates(presents(claim), shape)
+        start.wait(timeout=30)
+        answer = cloud.nova.claim_resources(server, candidate, presents(claim))
+        assert answer.status_code == 204, answer.text
+        return server
+
+    with ThreadPoolExecutor(len(claims)) as threads:
+        servers = list(threads.map(build, claims))
+    assert [cloud.tenant.claimed(claim) for claim in claims] == [
+        ("active", server) for server in servers
+    ]
+    path = f"/ensembles/{held['ensemble']['id']}?compliance=true"
+    shown = cloud.tenant.call("GET", path)["ensemble"]
+    assert shown["compliance"] == []
