@@ -30,6 +30,18 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres_url"))
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Of a database that nobody has opened yet."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'ledger.db'}"
+        return
+    databases = request.getfixturevalue("postgres_databases")
+    url = databases.empty()
+    yield url
+    databases.drop(url)
+
+
 @pytest.fixture
 def store(database_url: str, clock: SetClock) -> Iterator[Ledger]:
     ledger = open_store(database_url, clock=clock)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
@@ -31,11 +31,12 @@ from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import EMPTY
 from moorage.store import open_store
+from moorage.store.tables import metadata
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.contract.conftest import SetClock
+
+    from moorage.store import Ledger
 
 GOOD: tuple[Change, ...] = (
     CreateProvider("new", "new", "a"),
@@ -57,21 +58,19 @@ BAD: tuple[Change, ...] = (
 )
 
 
-def everything(path: Path) -> list[str]:
-    """Every row of every table, as SQLite writes it."""
-    with sqlite3.connect(path) as connection:
-        found = list(connection.iterdump())
-    connection.close()
-    return found
+def everything(store: Ledger) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table."""
+    return store._backend.read(
+        lambda connection: {
+            table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
+            for table in metadata.sorted_tables
+        }
+    )
 
 
 @pytest.mark.parametrize("place", [0, 3, len(GOOD)])
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: type(bad).__name__)
-def test_a_failing_change_leaves_nothing_behind(
-    tmp_path: Path, clock: SetClock, place: int, bad: Change
-) -> None:
-    path = tmp_path / "ledger.db"
-    store = open_store(f"sqlite:///{path}", clock=clock)
+def test_a_failing_change_leaves_nothing_behind(store: Ledger, place: int, bad: Change) -> None:
     store.commit(
         Changeset(
             (
@@ -86,19 +85,16 @@ def test_a_failing_change_leaves_nothing_behind(
         PutAggregates("a", one.aggregates, 2) if isinstance(one, PutAggregates) else one
         for one in GOOD
     )
-    before, snapshot = everything(path), store.snapshot()
+    before, snapshot = everything(store), store.snapshot()
     with pytest.raises(MoorageError):
         store.commit(Changeset((*good[:place], bad, *good[place:])))
-    assert everything(path) == before
+    assert everything(store) == before
     assert store.snapshot().revision == snapshot.revision
     store.commit(Changeset(good))
-    assert everything(path) != before
-    store.close()
+    assert everything(store) != before
 
 
-def test_a_stale_revision_changes_nothing(tmp_path: Path, clock: SetClock) -> None:
-    path = tmp_path / "ledger.db"
-    store = open_store(f"sqlite:///{path}", clock=clock)
+def test_a_stale_revision_changes_nothing(store: Ledger) -> None:
     store.commit(
         Changeset(
             tuple(CreateProvider(name, name) for name in "ab")
@@ -110,19 +106,20 @@ def test_a_stale_revision_changes_nothing(tmp_path: Path, clock: SetClock) -> No
     mine = (ReplaceAllocations(Consumer("c"), {"a": {"VCPU": 1}}, None),)
     theirs = ReplaceAllocations(Consumer("d"), {"b": {"VCPU": 1}}, None)
     store.commit(Changeset((theirs,)))
-    before = everything(path)
+    before = everything(store)
     with pytest.raises(ProviderConflict) as refused:
         store.commit(Changeset(mine, relies_on=relied))
     assert refused.value.subject == "b"
-    assert everything(path) == before
+    assert everything(store) == before
     store.commit(Changeset(mine, relies_on={"a": relied["a"]}))
     with pytest.raises(ProviderConflict):
         store.commit(Changeset((), relies_on={"nobody": 0}))
-    store.close()
 
 
-def test_an_acknowledged_commit_is_there_after_reopening(tmp_path: Path, clock: SetClock) -> None:
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+def test_an_acknowledged_commit_is_there_after_reopening(
+    database_url: str, clock: SetClock
+) -> None:
+    url = database_url
     store = open_store(url, clock=clock)
     done = store.commit(Changeset((CreateProvider("a", "a"),)))
     store.close()
@@ -132,8 +129,8 @@ def test_an_acknowledged_commit_is_there_after_reopening(tmp_path: Path, clock: 
     again.close()
 
 
-def test_two_stores_on_one_database_see_each_other(tmp_path: Path, clock: SetClock) -> None:
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+def test_two_stores_on_one_database_see_each_other(database_url: str, clock: SetClock) -> None:
+    url = database_url
     one, other = open_store(url, clock=clock), open_store(url, clock=clock)
     one.commit(Changeset((CreateProvider("a", "a"),)))
     assert other.snapshot().uuids == ("a",)

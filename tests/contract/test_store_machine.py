@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
@@ -30,7 +36,7 @@ from moorage.domain.changes import (
     SwapHold,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
-from moorage.domain.errors import CapacityExceeded, ConsumerConflict, NotFound
+from moorage.domain.errors import CapacityExceeded, ConsumerConflict, HoldExpired, NotFound
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from moorage.engine.snapshot import Snapshot
+    from moorage.store.backends import Backend
 
 PROVIDERS = ("a", "b")
 CLASSES = ("VCPU", "DISK_GB")
@@ -104,16 +111,20 @@ class LedgerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = SetClock()
-        self.folder = TemporaryDirectory()
-        path = Path(self.folder.name, "ledger")
-        path.write_bytes(empty_ledger())
-        self.backend = connect(f"sqlite:///{path}")
+        self.backend = self.emptied()
         self.store = Ledger(self.backend, self.clock)
         self.capacity = {(p, c): 8 for p in PROVIDERS for c in CLASSES}
         self.bookings: list[Booking] = []
         for name in PROVIDERS:
             stock = tuple(Inventory(one, 8) for one in CLASSES)
             self.commit(CreateProvider(name, name), PutInventories(name, stock, None))
+
+    def emptied(self) -> Backend:
+        """The database to work on, without any rows of before."""
+        self.folder = TemporaryDirectory()
+        path = Path(self.folder.name, "ledger")
+        path.write_bytes(empty_ledger())
+        return connect(f"sqlite:///{path}")
 
     def teardown(self) -> None:
         self.store.close()
@@ -263,16 +274,21 @@ class LedgerMachine(RuleBasedStateMachine):
         taken = any(
             one.consumer == server and one.state is BookingState.ALLOCATED for one in self.bookings
         )
+        holding = any(one.consumer == server for one in self.bookings) and not taken
         try:
             self.commit(SwapHold(member, Consumer(server)))
-        except NotFound:
+        except HoldExpired:
             assert not held
+        except NotFound:
+            assert held
+            assert holding
         except ConsumerConflict:
             assert held
             assert taken
         else:
             assert held
             assert not taken
+            assert not holding
             self.bookings = self.without(member, allocated=False) + [
                 Booking(server, one.provider, one.amounts, one.period) for one in held
             ]
@@ -319,3 +335,26 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+
+
+def test_ledger_machine_on_postgresql(postgres_url: str) -> None:
+    backend = connect(postgres_url)
+
+    class OnPostgres(LedgerMachine):
+        def emptied(self) -> Backend:
+            backend.write(
+                lambda connection: connection.exec_driver_sql(
+                    "TRUNCATE providers, consumers, changes CASCADE"
+                )
+            )
+            return backend
+
+        def teardown(self) -> None:
+            """The database serves the next run."""
+
+    try:
+        run_state_machine_as_test(
+            OnPostgres, settings=settings(max_examples=12, stateful_step_count=25, deadline=None)
+        )
+    finally:
+        backend.close()

@@ -65,6 +65,8 @@ class News:
     """Those of them of which more than bookings changed."""
     complete: bool
     """False: the log does not reach back to the cursor, so everything is to be read anew."""
+    now: Instant | None = None
+    """The database's clock, where it came along for nothing."""
 
 
 class Log(Protocol):

@@ -75,7 +75,7 @@ class Feed:
     def _read(self, connection: Connection, state: _State) -> _State:
         cursor, old = state
         news = self._backend.log.news(connection, cursor, old.revision)
-        now = self._backend.now() if self._clock is None else self._clock.now()
+        now = self._now(old, news.now)
         topology = None
         if not news.complete or old.topology_revision != news.topology_revision:
             topology = states.topology(connection)

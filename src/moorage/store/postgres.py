@@ -130,7 +130,10 @@ class PostgresBackend:
 
     def _reading(self, work: Callable[[Connection], T]) -> T:
         with self._reader.connect() as connection:
-            return work(connection)
+            found = work(connection)
+            # Not left to the pool's rollback, on which the driver drops all it has prepared.
+            connection.commit()
+            return found
 
     def _writing(self, work: Callable[[Connection], T]) -> T:
         with self._engine.connect() as connection:

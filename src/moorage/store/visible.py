@@ -62,6 +62,7 @@ _BEGIN: Final = (
 _HEAD: Final = text(
     "SELECT pg_current_snapshot()::text AS seen,"
     " extract(epoch FROM pg_postmaster_start_time())::float8 AS started,"
+    " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,"
     " log_start, topology_revision,"
     " coalesce((SELECT max(revision) FROM changes), log_start) AS newest FROM ledger"
 )
@@ -245,6 +246,7 @@ class VisibleLog:
             subjects=frozenset(row.subject for row in found if row.subject),
             wholly=frozenset(row.subject for row in found if not row.bookings_only),
             complete=True,
+            now=head.now,
         )
 
     def _holds(self, cursor: Cursor, started: float, log_start: int) -> bool:
@@ -256,7 +258,9 @@ class VisibleLog:
 
 
 def _everything(head: Any, cursor: Cursor, revision: int) -> News:  # noqa: ANN401 - a row
-    return News(cursor, revision, head.topology_revision, frozenset(), frozenset(), complete=False)
+    nothing: frozenset[str] = frozenset()
+    topology = head.topology_revision
+    return News(cursor, revision, topology, nothing, nothing, complete=False, now=head.now)
 
 
 def _trim(connection: Connection) -> None:
