@@ -24,6 +24,7 @@ from moorage.domain.errors import (
     CapacityExceeded,
     ConstraintViolated,
     ConsumerConflict,
+    HoldExpired,
     InvalidDescription,
     NotFound,
     UnknownName,
@@ -242,7 +243,7 @@ def test_a_lapsed_hold_does_not_count_the_moment_it_lapses(store: Ledger, clock:
     assert store.snapshot().classes["VCPU"].peak.tolist() == [0, 0]
     assert store.bookings() == []
     write(store, allocate("c", {"a": {"VCPU": 8}}))
-    with pytest.raises(NotFound):
+    with pytest.raises(HoldExpired):
         write(store, SwapHold("h", Consumer("s")))
 
 
@@ -295,8 +296,37 @@ def test_a_hold_becomes_the_servers_allocation(store: Ledger) -> None:
     assert (booking.state, booking.lapses_at) == (BookingState.ALLOCATED, FOREVER)
     assert store.bookings(consumer="h") == []
     assert used(store)["a"] == 8
-    with pytest.raises(NotFound):
+    with pytest.raises(HoldExpired):
         write(store, SwapHold("h", Consumer("s2")))
+
+
+@pytest.mark.parametrize(
+    "there",
+    [allocate("s", {"b": {"VCPU": 1}}, project_id="q"), hold("s", "b", 1, period=Period(1_000))],
+    ids=["another project's server", "a member whose place is held"],
+)
+def test_a_hold_goes_to_no_consumer_but_a_server_of_its_project(
+    store: Ledger, there: Change
+) -> None:
+    write(store, hold("h", "a", 1, period=Period(1_000)), there)
+    before = store.bookings()
+    with pytest.raises(NotFound):
+        write(store, SwapHold("h", Consumer("s", "p")))
+    assert store.bookings() == before
+
+
+def test_only_what_a_decision_holds_itself_is_dropped(store: Ledger) -> None:
+    for name, state, decision in (
+        ("own", BookingState.HELD, "d1"),
+        ("claimed", BookingState.CLAIMED, "d1"),
+        ("other", BookingState.HELD, "d2"),
+    ):
+        booking = Booking(
+            name, "a", {"VCPU": 1}, Period(1_000), state, lapses_at=9_000, decision=decision
+        )
+        write(store, PutBookings(Consumer(name, "p"), (booking,)))
+    write(store, DropBookings(frozenset({"own", "claimed", "other", "nobody"}), decision="d1"))
+    assert [booking.consumer for _, booking in store.bookings()] == ["claimed", "other"]
 
 
 def test_a_server_with_allocations_takes_no_hold(store: Ledger) -> None:
@@ -353,7 +383,7 @@ def test_a_hold_is_taken_for_what_is_written_instead(store: Ledger) -> None:
     assert done.provider_generations == {"a": before[0] + 1}
     assert store.bookings(consumer="h") == []
     assert used(store)["a"] == 8
-    with pytest.raises(NotFound):
+    with pytest.raises(HoldExpired):
         write(store, TakeHold("h"), allocate("s2", {"b": {"VCPU": 1}}, None))
     assert store.consumer("s2") is None
 
@@ -361,6 +391,6 @@ def test_a_hold_is_taken_for_what_is_written_instead(store: Ledger) -> None:
 def test_a_lapsed_hold_is_not_taken(store: Ledger, clock: SetClock) -> None:
     write(store, hold("h", "a", 6, period=Period(1_000), lapses_at=2_000))
     clock.instant = 2_000
-    with pytest.raises(NotFound):
+    with pytest.raises(HoldExpired):
         write(store, TakeHold("h"), allocate("s", {"a": {"VCPU": 6}}, None))
     assert store.consumer("s") is None

@@ -1,11 +1,17 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from moorage.domain.changes import Changeset, Committed
+from moorage.domain.period import Instant
+from moorage.store import Ledger
 from moorage.testing.service import Service
+from moorage.usecases.parts import Parts
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,3 +44,36 @@ def held(service: Service, shop: dict[str, Any]) -> dict[str, Any]:
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json
     return found
+
+
+class Between:
+    """The store; just before its next commit, once, somebody else does something."""
+
+    def __init__(self, store: Ledger, act: Callable[[], object]) -> None:
+        self._store = store
+        self._acts = [act]
+
+    def commit(self, changeset: Changeset) -> Committed:
+        if self._acts:
+            self._acts.pop()()
+        return self._store.commit(changeset)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@pytest.fixture
+def overtaken(service: Service) -> Callable[[Callable[[], object]], Parts]:
+    """Parts with which one use case is overtaken by an act of somebody else."""
+    return lambda act: replace(service.parts, store=Between(service.store, act))
+
+
+@pytest.fixture
+def ticking(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[Instant], None]:
+    """From the given instant on, the clock moves by a microsecond at every read."""
+
+    def start(instant: Instant) -> None:
+        reads = count(instant)
+        monkeypatch.setattr(service.clock, "now", lambda: next(reads))
+
+    return start

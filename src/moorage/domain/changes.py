@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
+    from moorage.domain.period import Instant
     from moorage.domain.providers import Inventory
     from moorage.domain.resources import Amounts
     from moorage.domain.topology import Topology
@@ -174,9 +175,14 @@ class PutBookings:
 
 @dataclass(frozen=True, slots=True)
 class DropBookings:
-    """Drop every hold of these consumers; consumers without any are passed over."""
+    """Drop the holds of these consumers; consumers without any are passed over.
+
+    With `decision`, only those held for it and not claimed: what another decision holds, or
+    somebody has claimed meanwhile, stays.
+    """
 
     consumers: frozenset[str]
+    decision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +192,8 @@ class SwapHold:
     The member's bookings are re-written under `server` in this commit, with the same
     providers and amounts, state allocated, and no lapse.
 
-    NotFound when the hold has lapsed or never was; ConsumerConflict when `server` exists
-    with allocations already.
+    HoldExpired when the hold has lapsed or never was; ConsumerConflict when `server` exists
+    with allocations already; NotFound when it is another project's, or not a server.
     """
 
     member_uuid: str
@@ -201,7 +207,7 @@ class TakeHold:
     What is judged is the end state, so a hold can be exchanged for an allocation on a full host,
     though not for more than was held and is free.
 
-    NotFound when the hold has lapsed or never was.
+    HoldExpired when the hold has lapsed or never was.
     """
 
     member_uuid: str
@@ -219,6 +225,17 @@ class PutEnsemble:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectEnsemble:
+    """Write nothing, and only if the ensemble has this generation still.
+
+    Raises ConcurrentUpdate, NotFound. For changes about members that leave the ensemble as it is.
+    """
+
+    id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteEnsemble:
     """Remove an ensemble; its decisions, claims and holds are the caller's to change."""
 
@@ -228,18 +245,26 @@ class DeleteEnsemble:
 
 @dataclass(frozen=True, slots=True)
 class PutDecision:
-    """Write a decision; `generation` is the stored one expected, None for a new one."""
+    """Write a decision; `generation` is the stored one expected, None for a new one.
+
+    With `not_after` it is HoldExpired from that instant on, by the commit's clock.
+    """
 
     decision: Decision
     generation: int | None
+    not_after: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PutClaim:
-    """Write a claim; `expected_state` None for a new one, else the stored state expected."""
+    """Write a claim; `expected_state` None for a new one, else the stored state expected.
+
+    With `not_after` it is HoldExpired from that instant on, by the commit's clock.
+    """
 
     claim: Claim
     expected_state: str | None
+    not_after: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +317,7 @@ Change: TypeAlias = (
     | SwapHold
     | TakeHold
     | PutEnsemble
+    | ExpectEnsemble
     | DeleteEnsemble
     | PutDecision
     | PutClaim

@@ -108,6 +108,10 @@ def _put_ensemble(found: Footprint, change: changes.PutEnsemble) -> None:
             found.consumers.update(one for one in (member.uuid, member.server_id) if one)
 
 
+def _expect_ensemble(found: Footprint, change: changes.ExpectEnsemble) -> None:
+    found.ids.add(change.id)
+
+
 def _delete_ensemble(found: Footprint, change: changes.DeleteEnsemble) -> None:
     found.ensembles.add(change.id)
 
@@ -142,6 +146,7 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.SwapHold: _swap_hold,
         changes.TakeHold: _take_hold,
         changes.PutEnsemble: _put_ensemble,
+        changes.ExpectEnsemble: _expect_ensemble,
         changes.DeleteEnsemble: _delete_ensemble,
         changes.PutDecision: _put_decision,
         changes.PutClaim: _put_claim,

@@ -18,6 +18,7 @@ from moorage.usecases.roles import Names, resolve_role
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced
 from moorage.usecases.soundness import check_policies
 from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import ask_as, current_decision, parting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,8 +60,9 @@ def change_ensemble(
     """Change an ensemble.
 
     If it is placed, or `ask` is given, new members are placed with all present ones staying
-    put, in the same transaction; a change of policies must hold for those present. A smaller
-    count takes away members without a server, the highest index first.
+    put, in the same transaction, and held as long as they are; a change of policies must hold
+    for those present. A smaller count takes away members without a server, the highest index
+    first.
 
     Raises:
         NotFound: no such ensemble for this caller.
@@ -71,10 +73,14 @@ def change_ensemble(
     """
     stored = own_ensemble(parts.store, caller, ensemble_id)
     check_generation(stored, change.generation)
-    stand = standing(parts.store.snapshot(), stored)
+    snapshot = parts.store.snapshot()
+    stand = standing(snapshot, stored)
     changed = changed_ensemble(parts, stored, change, stand.status)
-    check_policies(parts.store.snapshot().topology, changed)
+    check_policies(snapshot.topology, changed)
+    decision = current_decision(parts.store, stored)
     if change.placing and (ask is not None or stand.places):
+        if ask is None and decision is not None:
+            ask = ask_as(decision, snapshot.taken_at)
         proposal = Proposal(
             changed, stored.generation, unplaced(changed), freed=_gone(stored, changed)
         )
@@ -83,8 +89,15 @@ def change_ensemble(
         return Made(settled.ensemble, settled.decision, dry_run)
     if dry_run:
         return Made(changed, None, dry_run=True)
+    now = snapshot.taken_at
+    gone = {one.name for one in stored.members} - {one.name for one in changed.members}
     parts.store.commit(
-        Changeset((PutEnsemble(replace(changed, updated_at=parts.store.now()), stored.generation),))
+        Changeset(
+            (
+                PutEnsemble(replace(changed, updated_at=now), stored.generation),
+                *parting(parts.store, stored, gone, now),
+            )
+        )
     )
     return Made(parts.store.ensemble(stored.id), None)
 

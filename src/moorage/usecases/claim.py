@@ -7,7 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.changes import Changeset, PutBookings, PutClaim, PutDecision
+from moorage.domain.changes import (
+    Changeset,
+    ExpectEnsemble,
+    PutBookings,
+    PutClaim,
+    PutDecision,
+)
 from moorage.domain.decisions import Claim, ClaimState, DecisionState
 from moorage.domain.errors import Busy, ConcurrentUpdate, DuplicateName, NotFound, WrongState
 from moorage.domain.period import Period
@@ -104,10 +110,11 @@ def _claim(
     if (made := _made_before(parts, caller, ensemble, naming)) is not None:
         return made
     requested = read(parts.store, second.server)
-    now = parts.store.now()
+    snapshot = parts.store.snapshot()
+    now = snapshot.taken_at
     check_held(decision, now)
-    place = _free_place(parts, ensemble, decision, second.member)
-    comparison = compared(parts.store.snapshot(), ensemble, second.member, requested, place)
+    place = _free_place(snapshot, ensemble, decision, second.member)
+    comparison = compared(snapshot, ensemble, second.member, requested, place)
     demand_agreement(second.member, comparison)
     lapses_at = now + claim_within(parts.limits, second.lifetime)
     made_claim = new_claim(decision, second, comparison, naming, Period(now, lapses_at))
@@ -120,13 +127,19 @@ def _claim(
 
 
 def taking(ensemble: Ensemble, decision: Decision, taken: Place, made: Claim) -> tuple[Change, ...]:
-    """A claim, the place it takes in the decision, and the bookings that keep it."""
+    """A claim, the place it takes in the decision, and the bookings that keep it.
+
+    Only while the decision holds the place, and the member is in the ensemble.
+    """
     member = ensemble.member(made.member)
     places = MappingProxyType({**decision.places, made.member: taken})
     return (
         PutDecision(
-            replace(decision, places=places, updated_at=made.created_at), decision.generation
+            replace(decision, places=places, updated_at=made.created_at),
+            decision.generation,
+            not_after=decision.expires_at,
         ),
+        ExpectEnsemble(ensemble.id, ensemble.generation),
         PutClaim(made, None),
         PutBookings(
             member_consumer(ensemble, member),
@@ -204,13 +217,16 @@ def compared(
     return compare(ensemble.role(member.role), requested, zones)
 
 
-def _free_place(parts: Parts, ensemble: Ensemble, decision: Decision, name: MemberName) -> Place:
+def _free_place(
+    snapshot: Snapshot, ensemble: Ensemble, decision: Decision, name: MemberName
+) -> Place:
     place = decision.places.get(name)
     if place is None:
         raise NotFound("member", str(name))
-    if decision.state is not DecisionState.HELD:
-        raise WrongState(f"cannot claim from a decision that is {decision.state}")
-    status = standing(parts.store.snapshot(), ensemble).of(name)
+    state = decision.state_at(snapshot.taken_at)
+    if state is not DecisionState.HELD:
+        raise WrongState(f"cannot claim from a decision that is {state}")
+    status = standing(snapshot, ensemble).of(name)
     if status is not MemberStatus.HELD:
         raise WrongState(f"the place of {name} is not free to claim: it is {status}")
     return place

@@ -9,8 +9,8 @@ from moorage.domain.changes import (
     Change,
     Changeset,
     DropBookings,
+    ExpectEnsemble,
     PutClaim,
-    PutDecision,
     PutEnsemble,
     SwapHold,
 )
@@ -19,18 +19,17 @@ from moorage.domain.decisions import (
     Claim,
     ClaimState,
     ClaimStep,
-    DecisionState,
-    DecisionStep,
     claim_after,
-    decision_after,
 )
-from moorage.domain.errors import Busy, ConcurrentUpdate, HoldExpired
+from moorage.domain.errors import HoldExpired
 from moorage.usecases.access import own_claim
-from moorage.usecases.joint import Ask
+from moorage.usecases.again import again
 from moorage.usecases.settle import Naming, Proposal, Settled, settle
+from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import ask_as, without_claims
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Instant
@@ -59,12 +58,13 @@ def activate(
     Telling the same outcome again changes nothing.
 
     Raises:
-        NotFound: no such claim for this caller.
+        NotFound: no such claim for this caller; the server is another project's, or none.
         HoldExpired: the claim lapsed, and the place is gone.
         WrongState: it ended otherwise, or with another server.
         ConsumerConflict: the server has allocations already.
     """
-    for _ in range(parts.limits.attempts):
+
+    def attempt() -> Ended:
         own_claim(parts.store, caller, claim_id)
         claim, ensemble = with_ensemble(parts.store, claim_id)
         if claim.state is ClaimState.ACTIVE and claim.server_id == server_id:
@@ -72,40 +72,46 @@ def activate(
         active = active_claim(claim, server_id, parts.store.now())
         if dry_run:
             return Ended(active, ensemble, dry_run=True)
-        try:
-            parts.store.commit(Changeset(_activation(parts.store, ensemble, active)))
-        except ConcurrentUpdate as error:
-            if error.subject not in {ensemble.id, claim.decision_id}:
-                raise
-            continue
+        parts.store.commit(Changeset(_activation(parts.store, ensemble, active)))
         return Ended(parts.store.claim(claim.id), parts.store.ensemble(ensemble.id))
-    raise Busy("too many claims of this ensemble change at once")
+
+    return again(parts, attempt)
 
 
 def fail(parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool = False) -> Ended:
     """The build failed: the place is freed.
 
+    Telling the same outcome again changes nothing.
+
     Raises:
         NotFound: no such claim for this caller.
-        WrongState: it ended already.
+        HoldExpired: it lapsed while this was written.
+        WrongState: it ended otherwise.
     """
-    claim = own_claim(parts.store, caller, claim_id)
-    ensemble = parts.store.ensemble(claim.ensemble_id)
-    now = parts.store.now()
-    failed = replace(claim, state=claim_after(claim.state, ClaimStep.FAIL), updated_at=now)
-    if dry_run:
-        return Ended(failed, ensemble, dry_run=True)
-    member = ensemble.member(claim.member)
-    parts.store.commit(
-        Changeset(
-            (
-                PutClaim(failed, claim.state.value),
-                DropBookings(frozenset({member.uuid})),
-                *closing(parts.store, claim),
+
+    def attempt() -> Ended:
+        own_claim(parts.store, caller, claim_id)
+        claim, ensemble = with_ensemble(parts.store, claim_id)
+        if claim.state is ClaimState.FAILED:
+            return Ended(claim, ensemble)
+        decision = parts.store.decision(claim.decision_id)
+        failed = _failed(claim, parts.store.now())
+        if dry_run:
+            return Ended(failed, ensemble, dry_run=True)
+        held = (one.uuid for one in ensemble.members if one.name == claim.member)
+        parts.store.commit(
+            Changeset(
+                (
+                    ExpectEnsemble(ensemble.id, ensemble.generation),
+                    PutClaim(failed, ClaimState.BUILDING.value, not_after=claim.lapses_at),
+                    DropBookings(frozenset(held)),
+                    *without_claims(parts.store, decision, {claim.id}, failed.updated_at),
+                )
             )
         )
-    )
-    return Ended(parts.store.claim(claim.id), ensemble)
+        return Ended(parts.store.claim(claim.id), ensemble)
+
+    return again(parts, attempt)
 
 
 def fail_and_redecide(
@@ -113,15 +119,22 @@ def fail_and_redecide(
 ) -> Ended:
     """The build failed: place the member elsewhere, all others staying put.
 
+    The new decision is held as long as the present one, for the same objective. Telling it again
+    changes nothing.
+
     Raises:
         NotFound: no such claim for this caller.
-        WrongState: it ended already.
+        HoldExpired: it lapsed while a place was looked for.
+        WrongState: it ended otherwise.
         Infeasible: there is no other place; the claim is still building.
     """
-    claim = own_claim(parts.store, caller, claim_id)
-    ensemble = parts.store.ensemble(claim.ensemble_id)
-    now = parts.store.now()
-    failed = replace(claim, state=claim_after(claim.state, ClaimStep.FAIL), updated_at=now)
+    own_claim(parts.store, caller, claim_id)
+    claim, ensemble = with_ensemble(parts.store, claim_id)
+    snapshot = parts.store.snapshot()
+    stand = standing(snapshot, ensemble)
+    if claim.state is ClaimState.FAILED and stand.of(claim.member) is MemberStatus.HELD:
+        return Ended(claim, ensemble)
+    failed = _failed(claim, snapshot.taken_at)
     decision = parts.store.decision(claim.decision_id)
     place = decision.places.get(claim.member)
     member: frozenset[MemberName] = frozenset({claim.member})
@@ -130,24 +143,23 @@ def fail_and_redecide(
         ensemble.generation,
         lambda _: member,
         barred=frozenset() if place is None else frozenset({place.host}),
-        also=lambda made: (PutClaim(replace(failed, decision_id=made.id), claim.state.value),),
+        also=lambda made: (
+            PutClaim(
+                replace(failed, decision_id=made.id),
+                ClaimState.BUILDING.value,
+                not_after=claim.lapses_at,
+            ),
+        ),
         dropped_claims=frozenset({claim.id}),
     )
-    settled = settle(parts, proposal, Ask(), Naming(parts.ids.uuid()), dry_run=dry_run)
+    ask = ask_as(decision, snapshot.taken_at)
+    settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=dry_run)
     ended = failed if dry_run else parts.store.claim(claim.id)
     return Ended(ended, settled.ensemble, settled, dry_run)
 
 
-def closing(store: Store, ended: Claim) -> Iterator[Change]:
-    """Close a confirmed decision whose last building claim ends."""
-    decision = store.decision(ended.decision_id)
-    others: Iterable[Claim] = store.claims(decision_id=decision.id)
-    building = any(one.state is ClaimState.BUILDING and one.id != ended.id for one in others)
-    if decision.state is DecisionState.CONFIRMED and not building:
-        state = decision_after(decision.state, DecisionStep.CLOSE)
-        yield PutDecision(
-            replace(decision, state=state, updated_at=store.now()), decision.generation
-        )
+def _failed(claim: Claim, now: Instant) -> Claim:
+    return replace(claim, state=claim_after(claim.state_at(now), ClaimStep.FAIL), updated_at=now)
 
 
 def with_ensemble(store: Store, claim_id: str) -> tuple[Claim, Ensemble]:
@@ -187,16 +199,17 @@ def activation(
         active: the claim as it will be; it is building still.
         exchange: what takes the hold away and gives the server its allocations.
     """
+    decision = store.decision(active.decision_id)
     members = tuple(
         replace(one, server_id=active.server_id) if one.name == active.member else one
         for one in ensemble.members
     )
     grown = replace(ensemble, members=members, updated_at=active.updated_at)
     return (
-        PutClaim(active, ClaimState.BUILDING.value),
+        PutClaim(active, ClaimState.BUILDING.value, not_after=active.lapses_at),
         *exchange,
         PutEnsemble(grown, ensemble.generation),
-        *closing(store, active),
+        *without_claims(store, decision, {active.id}, active.updated_at),
     )
 
 

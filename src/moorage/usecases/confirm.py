@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import Changeset, DropBookings, PutDecision
-from moorage.domain.decisions import DecisionStep, decision_after
+from moorage.domain.changes import Changeset, DropBookings, ExpectEnsemble, PutDecision
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.usecases.access import own_decision
+from moorage.usecases.again import again
 from moorage.usecases.hold import check_generation, check_held, held_of
 from moorage.usecases.standing import MemberStatus, standing
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
+    from moorage.usecases.standing import Standing
+
+_CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+_CONFIRMED = {DecisionState.CONFIRMED, DecisionState.CLOSED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +46,47 @@ def confirm(
 ) -> Confirmed:
     """Confirm a decision: unclaimed places are freed, claims still building go on.
 
+    Confirming again changes nothing.
+
     Raises:
         NotFound: no such decision for this caller.
         HoldExpired: it lapsed before.
         WrongState: it is not held any more.
         ConcurrentUpdate: the decision has another generation.
     """
-    decision = own_decision(parts.store, caller, decision_id)
-    check_generation(decision, generation)
-    check_held(decision, parts.store.now())
+
+    def attempt() -> Confirmed:
+        decision = own_decision(parts.store, caller, decision_id)
+        if decision.state in _CONFIRMED:
+            return _told_again(parts, decision)
+        check_generation(decision, generation)
+        return _confirm(parts, decision, dry_run=dry_run)
+
+    return again(parts, attempt, generation=generation)
+
+
+def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> Confirmed:
+    snapshot = parts.store.snapshot()
+    check_held(decision, snapshot.taken_at)
     state = decision_after(decision.state, DecisionStep.CONFIRM)
     ensemble = parts.store.ensemble(decision.ensemble_id)
-    freed = held_of(parts, ensemble, decision)
-    stand = standing(parts.store.snapshot(), ensemble)
-    building = sum(stand.of(name) is MemberStatus.BUILDING for name in decision.places)
+    stand = standing(snapshot, ensemble)
+    freed = held_of(stand, ensemble, decision)
+    building = _building(stand, decision)
     if not building:
         state = decision_after(state, DecisionStep.CLOSE)
-    names = {member.name for member in freed}
+    # A place whose build failed is neither kept nor freed: it went when the claim ended.
+    kept = {name: place for name, place in decision.places.items() if stand.of(name) in _CLAIMED}
     confirmed = replace(
-        decision,
-        state=state,
-        places=MappingProxyType({n: p for n, p in decision.places.items() if n not in names}),
-        updated_at=parts.store.now(),
+        decision, state=state, places=MappingProxyType(kept), updated_at=snapshot.taken_at
     )
     if not dry_run:
         parts.store.commit(
             Changeset(
                 (
-                    PutDecision(confirmed, decision.generation),
-                    DropBookings(frozenset(member.uuid for member in freed)),
+                    PutDecision(confirmed, decision.generation, not_after=decision.expires_at),
+                    ExpectEnsemble(ensemble.id, ensemble.generation),
+                    DropBookings(frozenset(member.uuid for member in freed), decision=decision.id),
                 )
             )
         )
@@ -77,8 +94,25 @@ def confirm(
     return Confirmed(
         decision=confirmed,
         ensemble=ensemble,
-        claimed=len(confirmed.places),
+        claimed=len(kept),
         building=building,
-        released=tuple(sorted(names)),
+        released=tuple(sorted(member.name for member in freed)),
         dry_run=dry_run,
     )
+
+
+def _told_again(parts: Parts, decision: Decision) -> Confirmed:
+    """The same confirmation once more: nothing changes, and nothing more is freed."""
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    stand = standing(parts.store.snapshot(), ensemble)
+    return Confirmed(
+        decision=decision,
+        ensemble=ensemble,
+        claimed=sum(stand.of(name) in _CLAIMED for name in decision.places),
+        building=_building(stand, decision),
+        released=(),
+    )
+
+
+def _building(stand: Standing, decision: Decision) -> int:
+    return sum(stand.of(name) is MemberStatus.BUILDING for name in decision.places)

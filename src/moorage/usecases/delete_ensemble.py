@@ -10,20 +10,19 @@ from moorage.domain.changes import (
     Changeset,
     DeleteEnsemble,
     DropBookings,
-    PutClaim,
     PutDecision,
 )
 from moorage.domain.decisions import (
     DECISION_TABLE,
     ClaimState,
-    ClaimStep,
+    DecisionState,
     DecisionStep,
-    claim_after,
     decision_after,
 )
 from moorage.usecases.access import own_ensemble
+from moorage.usecases.again import again
 from moorage.usecases.change_ensemble import check_generation
-from moorage.usecases.writing import current_decision
+from moorage.usecases.writing import current_decision, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,11 +46,15 @@ def delete_ensemble(
         NotFound: no such ensemble for this caller.
         ConcurrentUpdate: it has another generation.
     """
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    check_generation(ensemble, generation)
-    if not dry_run:
-        parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
-    return ensemble
+
+    def attempt() -> Ensemble:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        check_generation(ensemble, generation)
+        if not dry_run:
+            parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
+        return ensemble
+
+    return again(parts, attempt, generation=generation)
 
 
 def _changes(parts: Parts, ensemble: Ensemble) -> Iterator[Change]:
@@ -60,12 +63,11 @@ def _changes(parts: Parts, ensemble: Ensemble) -> Iterator[Change]:
     decision = current_decision(parts.store, ensemble)
     if decision is not None:
         if (decision.state, DecisionStep.RELEASE) in DECISION_TABLE:
-            state = decision_after(decision.state, DecisionStep.RELEASE)
+            lapsed = decision.state_at(now) is DecisionState.EXPIRED
+            step = DecisionStep.LAPSE if lapsed else DecisionStep.RELEASE
+            state = decision_after(decision.state, step)
             yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
         for claim in parts.store.claims(decision_id=decision.id):
             if claim.state is ClaimState.BUILDING:
-                ended = claim_after(claim.state, ClaimStep.FAIL)
-                yield PutClaim(
-                    replace(claim, state=ended, updated_at=now), ClaimState.BUILDING.value
-                )
+                yield ended(claim, now)
     yield DeleteEnsemble(ensemble.id, ensemble.generation)

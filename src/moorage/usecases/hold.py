@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import Change, Changeset, DropBookings, PutBookings, PutDecision
+from moorage.domain.changes import (
+    Change,
+    Changeset,
+    DropBookings,
+    ExpectEnsemble,
+    PutBookings,
+    PutDecision,
+)
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, LimitExceeded
 from moorage.domain.period import SECOND
 from moorage.usecases.access import own_decision
+from moorage.usecases.again import again
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import hold_booking, member_consumer
 
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
+    from moorage.usecases.standing import Standing
 
 
 def renew(
@@ -39,11 +48,19 @@ def renew(
         LimitExceeded: too long from now, or too often.
         ConcurrentUpdate: the decision has another generation.
     """
-    decision = own_decision(parts.store, caller, decision_id)
-    check_generation(decision, generation)
-    now = parts.store.now()
+
+    def attempt() -> Decision:
+        decision = own_decision(parts.store, caller, decision_id)
+        check_generation(decision, generation)
+        return _renew(parts, decision, until, dry_run=dry_run)
+
+    return again(parts, attempt, generation=generation)
+
+
+def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -> Decision:
+    snapshot, limits = parts.store.snapshot(), parts.limits
+    now = snapshot.taken_at
     check_held(decision, now)
-    limits = parts.limits
     if not now < until <= now + limits.longest_hold:
         raise LimitExceeded(
             "hold in seconds",
@@ -62,8 +79,11 @@ def renew(
     if dry_run:
         return renewed
     ensemble = parts.store.ensemble(decision.ensemble_id)
-    changes: list[Change] = [PutDecision(renewed, decision.generation)]
-    for member in held_of(parts, ensemble, decision):
+    changes: list[Change] = [
+        PutDecision(renewed, decision.generation, not_after=decision.expires_at),
+        ExpectEnsemble(ensemble.id, ensemble.generation),
+    ]
+    for member in held_of(standing(snapshot, ensemble), ensemble, decision):
         bookings = hold_booking(member, decision.places[member.name], renewed)
         changes.append(PutBookings(member_consumer(ensemble, member), bookings))
     parts.store.commit(Changeset(tuple(changes)))
@@ -85,28 +105,36 @@ def release(
         WrongState: there is nothing to release any more.
         ConcurrentUpdate: the decision has another generation.
     """
-    decision = own_decision(parts.store, caller, decision_id)
-    check_generation(decision, generation)
-    state = decision_after(decision.state, DecisionStep.RELEASE)
-    released = replace(decision, state=state, updated_at=parts.store.now())
+
+    def attempt() -> Decision:
+        decision = own_decision(parts.store, caller, decision_id)
+        check_generation(decision, generation)
+        return _release(parts, decision, dry_run=dry_run)
+
+    return again(parts, attempt, generation=generation)
+
+
+def _release(parts: Parts, decision: Decision, *, dry_run: bool) -> Decision:
+    now = parts.store.now()
+    state = decision_after(decision.state_at(now), DecisionStep.RELEASE)
+    released = replace(decision, state=state, updated_at=now)
     if dry_run:
         return released
     ensemble = parts.store.ensemble(decision.ensemble_id)
-    held = held_of(parts, ensemble, decision)
+    members = frozenset(member.uuid for member in ensemble.members)
     parts.store.commit(
         Changeset(
             (
                 PutDecision(released, decision.generation),
-                DropBookings(frozenset(member.uuid for member in held)),
+                DropBookings(members, decision=decision.id),
             )
         )
     )
     return parts.store.decision(decision.id)
 
 
-def held_of(parts: Parts, ensemble: Ensemble, decision: Decision) -> tuple[Member, ...]:
+def held_of(stand: Standing, ensemble: Ensemble, decision: Decision) -> tuple[Member, ...]:
     """Members whose place the decision holds, unclaimed."""
-    stand = standing(parts.store.snapshot(), ensemble)
     return tuple(
         member
         for member in ensemble.members

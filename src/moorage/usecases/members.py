@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import Change, Changeset, DropBookings, PutClaim, PutEnsemble
-from moorage.domain.decisions import ClaimState, ClaimStep, claim_after
+from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
 from moorage.domain.ensembles import Member, MemberName
 from moorage.domain.errors import InUse, InvalidDescription, NotFound
 from moorage.usecases.access import own_ensemble, sees
+from moorage.usecases.again import again
 from moorage.usecases.change_ensemble import without
 from moorage.usecases.compliance import PolicyViolation, broken_policies
 from moorage.usecases.standing import MemberStatus, Standing, bookings_of, standing
-from moorage.usecases.writing import current_decision
+from moorage.usecases.writing import parting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from moorage.domain.ensembles import Ensemble
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
@@ -130,37 +128,24 @@ def leave(
         NotFound: no such ensemble, or member of it, for this caller.
         InUse: its server is being built, and its resources are to be kept.
     """
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    member = ensemble.member(name)
-    stand = standing(parts.store.snapshot(), ensemble)
-    if keep_resources and stand.of(name) is MemberStatus.BUILDING:
-        raise InUse("member", f"{name}: its server is still being built")
-    smaller = without(ensemble, {name})
-    if dry_run:
-        return smaller
-    smaller = replace(smaller, updated_at=parts.store.now())
-    parts.store.commit(
-        Changeset(
-            (
-                PutEnsemble(smaller, ensemble.generation),
-                DropBookings(frozenset({member.uuid})),
-                *_ended_claims(parts, ensemble, name),
-            )
-        )
-    )
-    return parts.store.ensemble(ensemble_id)
 
+    def attempt() -> Ensemble:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        member = ensemble.member(name)
+        now = parts.store.now()
+        # Read before its standing is judged: a claim made in between moves the decision.
+        ended = tuple(parting(parts.store, ensemble, {name}, now))
+        stand = standing(parts.store.snapshot(), ensemble)
+        if keep_resources and stand.of(name) is MemberStatus.BUILDING:
+            raise InUse("member", f"{name}: its server is still being built")
+        smaller = replace(without(ensemble, {name}), updated_at=now)
+        if dry_run:
+            return replace(smaller, updated_at=ensemble.updated_at)
+        drop = DropBookings(frozenset({member.uuid}))
+        parts.store.commit(Changeset((PutEnsemble(smaller, ensemble.generation), drop, *ended)))
+        return parts.store.ensemble(ensemble_id)
 
-def _ended_claims(parts: Parts, ensemble: Ensemble, name: MemberName) -> Iterator[Change]:
-    decision = current_decision(parts.store, ensemble)
-    if decision is None:
-        return
-    for claim in parts.store.claims(decision_id=decision.id):
-        if claim.member == name and claim.state is ClaimState.BUILDING:
-            state = claim_after(claim.state, ClaimStep.FAIL)
-            yield PutClaim(
-                replace(claim, state=state, updated_at=parts.store.now()), claim.state.value
-            )
+    return again(parts, attempt)
 
 
 def _check_server(parts: Parts, caller: Caller, snapshot: Snapshot, server_id: str) -> None:

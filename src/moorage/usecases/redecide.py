@@ -7,16 +7,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutBookings, PutClaim
+from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import DescriptionMismatch, WrongState
 from moorage.domain.period import Period
 from moorage.usecases.access import own_decision
 from moorage.usecases.claim import Claimed, claim, claimed_bookings, new_claim
 from moorage.usecases.compare import Comparison, compare, read
-from moorage.usecases.joint import Ask
+from moorage.usecases.hold import check_held
 from moorage.usecases.limits import claim_within
 from moorage.usecases.settle import Naming, Proposal, settle
 from moorage.usecases.standing import MemberStatus, standing
-from moorage.usecases.writing import member_consumer
+from moorage.usecases.writing import ask_as, member_consumer
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
@@ -62,17 +63,21 @@ def _redecide(
 ) -> Claimed:
     decision = own_decision(parts.store, caller, decision_id)
     ensemble = parts.store.ensemble(decision.ensemble_id)
-    status = standing(parts.store.snapshot(), ensemble).of(second.member)
+    snapshot = parts.store.snapshot()
+    check_held(decision, snapshot.taken_at)
+    if decision.state is not DecisionState.HELD:
+        raise WrongState(f"cannot claim from a decision that is {decision.state}")
+    status = standing(snapshot, ensemble).of(second.member)
     if status is not MemberStatus.HELD:
         raise WrongState(f"the place of {second.member} is not free to claim: it is {status}")
     requested = read(parts.store, second.server)
     role = ensemble.role(second.member.role)
     comparison = compare(role, requested, frozenset())
-    now = parts.store.now()
-    life = Period(now, now + claim_within(parts.limits, second.lifetime))
+    lifetime = claim_within(parts.limits, second.lifetime)
     made: list[Claim] = []
 
     def also(fresh: Decision) -> tuple[Change, ...]:
+        life = Period(fresh.created_at, fresh.created_at + lifetime)
         made[:] = [new_claim(fresh, second, comparison, naming, life)]
         return _taking(ensemble, fresh, made[0])
 
@@ -83,13 +88,11 @@ def _redecide(
         also=also,
         roles=_roles(ensemble, role, requested),
     )
-    ask = Ask(objective=decision.objective, seed=decision.solve.seed)
+    ask = ask_as(decision, snapshot.taken_at)
     settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=dry_run)
-    taken = (
-        new_claim(settled.decision, second, comparison, naming, life)
-        if dry_run
-        else parts.store.claim(naming.id)
-    )
+    if dry_run:
+        also(settled.decision)
+    taken = made[0] if dry_run else parts.store.claim(naming.id)
     return Claimed(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import DropBookings, PutBookings, PutClaim, PutDecision, PutEnsemble
@@ -12,18 +13,25 @@ from moorage.domain.decisions import (
     DECISION_TABLE,
     Claim,
     ClaimState,
+    ClaimStep,
+    DecisionState,
     DecisionStep,
+    claim_after,
     decision_after,
 )
+from moorage.domain.errors import ConcurrentUpdate
+from moorage.usecases.joint import Ask
 from moorage.usecases.ports import Page
 from moorage.usecases.standing import MemberStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.usecases.joint import Found
     from moorage.usecases.ports import Store
@@ -33,7 +41,8 @@ if TYPE_CHECKING:
 MEMBER_TYPE: Final = "MOORAGE_MEMBER"
 """Consumer type of a member whose place is held; Placement's wire never shows it."""
 
-_OPEN: Final = {ClaimState.BUILDING, ClaimState.ACTIVE}
+_LIVE: Final = {DecisionState.HELD, DecisionState.CONFIRMED}
+_NOBODY: Final[frozenset[Any]] = frozenset()
 
 
 def changes_for(
@@ -42,7 +51,7 @@ def changes_for(
     """Everything that a decision changes, in the order it must be written."""
     return (
         PutEnsemble(_placed(proposal.ensemble, decision, stand), proposal.generation),
-        *_supersede(store, decision, proposal.dropped_claims),
+        *_supersede(store, decision, proposal, stand),
         PutDecision(decision, None),
         DropBookings(proposal.freed),
         *_holds(proposal.ensemble, decision, found, stand),
@@ -72,6 +81,19 @@ def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:
     return found[0] if found else None
 
 
+def ask_as(decision: Decision, now: Instant) -> Ask:
+    """Ask for a decision on the terms of the present one: held as long, found alike.
+
+    One that is not held any more says nothing about how long: then the default is asked for.
+    """
+    held = decision.state_at(now) is DecisionState.HELD
+    return Ask(
+        hold=decision.expires_at - now if held else None,
+        objective=decision.objective,
+        seed=decision.solve.seed,
+    )
+
+
 def member_consumer(ensemble: Ensemble, member: Member) -> Consumer:
     """The consumer of a member's hold."""
     return Consumer(
@@ -98,22 +120,101 @@ def hold_booking(member: Member, place: Place, decision: Decision) -> tuple[Book
     )
 
 
-def _supersede(store: Store, decision: Decision, dropped: frozenset[str]) -> Iterator[Change]:
-    """End the decision before this one; its open claims go on under the new one."""
+def ended(claim: Claim, now: Instant) -> PutClaim:
+    """The end of a claim that is stored as building: it lapsed, or else it fails now."""
+    lapsed = claim.state_at(now) is ClaimState.EXPIRED
+    state = claim_after(claim.state, ClaimStep.LAPSE if lapsed else ClaimStep.FAIL)
+    return PutClaim(replace(claim, state=state, updated_at=now), ClaimState.BUILDING.value)
+
+
+def without_claims(
+    store: Store,
+    decision: Decision,
+    over: AbstractSet[str],
+    now: Instant,
+    *,
+    gone: AbstractSet[MemberName] = _NOBODY,
+) -> Iterator[Change]:
+    """What the end of some of its claims means to a decision that is not over.
+
+    Confirmed, it is closed with its last building claim. It is written in any case: two claims
+    that end at once, or one and a confirmation, so meet in the decision's generation, and the
+    slower one looks again.
+
+    Args:
+        store: where its claims are.
+        decision: as it was read before anything that is judged here.
+        over: ids of the claims that end in the same changeset.
+        now: the instant that all is judged at.
+        gone: members that leave the ensemble, and so the decision.
+    """
+    if decision.state_at(now) not in _LIVE:
+        return
+    building = any(
+        one.state_at(now) is ClaimState.BUILDING and one.id not in over
+        for one in store.claims(decision_id=decision.id)
+    )
+    state = decision.state
+    if state is DecisionState.CONFIRMED and not building:
+        state = decision_after(state, DecisionStep.CLOSE)
+    places = {name: place for name, place in decision.places.items() if name not in gone}
+    yield PutDecision(
+        replace(decision, state=state, places=MappingProxyType(places), updated_at=now),
+        decision.generation,
+    )
+
+
+def parting(
+    store: Store, ensemble: Ensemble, gone: AbstractSet[MemberName], now: Instant
+) -> Iterator[Change]:
+    """Members leave: their building claims end, and the present decision forgets them."""
+    decision = current_decision(store, ensemble)
+    if decision is None:
+        return
+    over: set[str] = set()
+    for claim in store.claims(decision_id=decision.id):
+        if claim.member in gone and claim.state is ClaimState.BUILDING:
+            over.add(claim.id)
+            yield ended(claim, now)
+    yield from without_claims(store, decision, over, now, gone=gone)
+
+
+def _supersede(
+    store: Store, decision: Decision, proposal: Proposal, stand: Standing
+) -> Iterator[Change]:
+    """End the decision before this one; its open claims go on under the new one.
+
+    A claim that has lapsed ends here: its member may get a place anew, which the end of an old
+    claim must never take away.
+
+    Raises:
+        ConcurrentUpdate: a place was claimed, or given up, after this decision looked.
+    """
+    now = decision.updated_at
     before = store.decisions(
         project_id=decision.project_id, ensemble_id=decision.ensemble_id, page=Page(limit=1)
     )
     for old in before:
         if (old.state, DecisionStep.SUPERSEDE) in DECISION_TABLE:
             state = decision_after(old.state, DecisionStep.SUPERSEDE)
-            ended = replace(old, state=state, updated_at=decision.updated_at)
-            yield PutDecision(ended, old.generation)
+            superseded = replace(old, state=state, updated_at=now)
+            yield PutDecision(superseded, old.generation)
         for claim in store.claims(decision_id=old.id):
-            if claim.id not in dropped and claim.state in _OPEN:
-                yield moved(claim, decision)
+            if claim.id in proposal.dropped_claims:
+                continue
+            if claim.state_at(now) is ClaimState.BUILDING:
+                if stand.of(claim.member) is not MemberStatus.BUILDING:
+                    raise ConcurrentUpdate(
+                        f"the place of {claim.member} was claimed meanwhile", subject=old.id
+                    )
+                yield _moved(claim, decision)
+            elif claim.state is ClaimState.BUILDING:
+                yield ended(claim, now)
+            elif claim.state is ClaimState.ACTIVE:
+                yield _moved(claim, decision)
 
 
-def moved(claim: Claim, decision: Decision) -> PutClaim:
+def _moved(claim: Claim, decision: Decision) -> PutClaim:
     """The claim under another decision of the same ensemble."""
     return PutClaim(
         replace(claim, decision_id=decision.id, updated_at=decision.updated_at), claim.state.value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, select, update
 
-from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName, HoldExpired, NotFound
 from moorage.store import bodies, tables
 from moorage.store.batch import chunks
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import (
         DeleteEnsemble,
+        ExpectEnsemble,
         PutClaim,
         PutDecision,
         PutEnsemble,
         PutExplanation,
     )
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Instant
     from moorage.store.batch import Batch
 
 
@@ -101,14 +103,25 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     batch.connection.execute(delete(tables.ensembles).where(tables.ensembles.c.id == change.id))
 
 
+def expect_ensemble(batch: Batch, change: ExpectEnsemble) -> None:
+    """See `ExpectEnsemble`.
+
+    Raises:
+        NotFound, ConcurrentUpdate: it is not there, or of another generation.
+    """
+    _expect(batch, tables.ensembles, "ensemble", change.id, change.generation)
+
+
 def put_decision(batch: Batch, change: PutDecision) -> None:
     """See `PutDecision`.
 
     Raises:
+        HoldExpired: it is too late.
         DuplicateName: a new one whose id is taken.
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
     """
     decision = change.decision
+    _in_time(batch, change.not_after)
     if change.generation is not None:
         decision = replace(decision, generation=change.generation + 1)
     values = {
@@ -126,10 +139,12 @@ def put_claim(batch: Batch, change: PutClaim) -> None:
     """See `PutClaim`.
 
     Raises:
+        HoldExpired: it is too late.
         DuplicateName: a new one whose id is taken.
         NotFound, ConcurrentUpdate: the stored one is gone, or in another state.
     """
     claim = change.claim
+    _in_time(batch, change.not_after)
     values = {
         "decision_id": claim.decision_id,
         "state": claim.state.value,
@@ -163,6 +178,11 @@ def put_explanation(batch: Batch, change: PutExplanation) -> None:
         "instance": change.instance,
     }
     _insert(batch, tables.explanations, "explanation", change.explanation.id, values)
+
+
+def _in_time(batch: Batch, not_after: Instant | None) -> None:
+    if not_after is not None and batch.now >= not_after:
+        raise HoldExpired("the hold has lapsed; decide again")
 
 
 # --- rows with an id and a generation -------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, select, update
 
 from moorage.domain.bookings import Binding, BookingState
-from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound
+from moorage.domain.errors import ConsumerConflict, HoldExpired, InvalidDescription, NotFound
 from moorage.domain.period import FOREVER
 from moorage.store import rows, tables
 from moorage.store.apply.allocations import stored_consumer, write_consumer
@@ -24,6 +24,13 @@ _ALLOCATED = BookingState.ALLOCATED.value
 _HOLDS = (_b.consumer.in_(bindparam("consumers", expanding=True))) & (_b.state != _ALLOCATED)
 _OWN = select(tables.bookings).where(_HOLDS)
 _DROP = delete(tables.bookings).where(_HOLDS)
+_UNCLAIMED = (
+    _b.consumer.in_(bindparam("consumers", expanding=True))
+    & (_b.state == BookingState.HELD.value)
+    & (_b.decision == bindparam("of"))
+)
+_OWN_UNCLAIMED = select(tables.bookings).where(_UNCLAIMED)
+_DROP_UNCLAIMED = delete(tables.bookings).where(_UNCLAIMED)
 _SWAP = (
     update(tables.bookings)
     .where(_b.consumer == bindparam("member"), _b.state != _ALLOCATED)
@@ -68,7 +75,13 @@ def put_bookings(batch: Batch, change: PutBookings) -> None:
 
 def drop_bookings(batch: Batch, change: DropBookings) -> None:
     """See `DropBookings`."""
-    _drop(batch, change.consumers)
+    if change.decision is None:
+        _drop(batch, change.consumers)
+        return
+    for some in chunks(change.consumers):
+        parameters = {"consumers": some, "of": change.decision}
+        batch.take_away(batch.connection.execute(_OWN_UNCLAIMED, parameters).all())
+        batch.connection.execute(_DROP_UNCLAIMED, parameters)
 
 
 def _drop(batch: Batch, consumers: Iterable[str]) -> None:
@@ -83,10 +96,10 @@ def take_hold(batch: Batch, change: TakeHold) -> None:
     """See `TakeHold`. No wire generation moves: what is written instead moves its own.
 
     Raises:
-        NotFound: nothing is held for the member (any more).
+        HoldExpired: nothing is held for the member (any more).
     """
     own = batch.connection.execute(_OWN, {"consumers": [change.member_uuid]}).all()
-    _expect_live(batch, change.member_uuid, own)
+    _expect_live(batch, own)
     batch.take_away(own)
     batch.connection.execute(_DROP, {"consumers": [change.member_uuid]})
 
@@ -97,16 +110,22 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
     Nothing is judged anew: what was held is taken, no more and no longer.
 
     Raises:
-        NotFound: nothing is held for the member (any more).
+        HoldExpired: nothing is held for the member (any more).
+        NotFound: the server is another project's, or only holds are in its name.
         ConsumerConflict: the server has allocations already.
     """
     server = change.server.uuid
     own = batch.connection.execute(_OWN, {"consumers": [change.member_uuid]}).all()
-    _expect_live(batch, change.member_uuid, own)
+    _expect_live(batch, own)
     stored = stored_consumer(batch, server)
+    if stored is not None and stored.project_id != change.server.project_id:
+        # That it exists is nobody else's to know.
+        raise NotFound("server", server)
     if batch.connection.scalars(_HAS_ALLOCATIONS, {"uuid": server}).first() is not None:
         assert stored is not None, "bookings belong to a consumer"
         raise ConsumerConflict(server, expected=None, actual=stored.generation)
+    if stored is not None:
+        raise NotFound("server", server)
     write_consumer(batch, change.server, stored, 1)
     batch.connection.execute(_SWAP, {"member": change.member_uuid, "server": server})
     batch.consumer_generations[server] = 1
@@ -116,6 +135,6 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
         batch.allotted.add(row.provider)
 
 
-def _expect_live(batch: Batch, member_uuid: str, own: Sequence[Any]) -> None:
+def _expect_live(batch: Batch, own: Sequence[Any]) -> None:
     if not own or not all(batch.is_live(row) for row in own):
-        raise NotFound("hold", member_uuid)
+        raise HoldExpired("the hold has lapsed and its place is gone")
