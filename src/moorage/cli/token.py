@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import format_instant, parse_duration, parse_instant
+from moorage.domain.period import SECOND, format_instant, parse_duration, parse_instant
 
 if TYPE_CHECKING:
     import argparse
@@ -99,7 +99,7 @@ def _end(text: str | None) -> Instant | None:
     try:
         return parse_instant(text)
     except InvalidDescription:
-        return _now() + parse_duration(text)
+        return (_now() + parse_duration(text)) // SECOND * SECOND
 
 
 class List(Command):
