@@ -2,9 +2,10 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
@@ -14,7 +15,7 @@ from moorage.domain.errors import ConcurrentUpdate
 from moorage.domain.period import Period
 from moorage.domain.requests import Objective
 from moorage.store import Ledger, open_store
-from moorage.workers.expiry import Swept, run, start, sweep
+from moorage.workers.expiry import BATCH, Swept, run, start, sweep
 
 
 class SetClock:
@@ -63,11 +64,12 @@ class Expiring:
         self.store = store
         self.given: list[str] = []
 
-    def __call__(self, due: Decision | Claim) -> None:
+    def __call__(self, due: Decision | Claim) -> bool:
         assert isinstance(due, Decision)
         self.given.append(due.id)
         expired = replace(due, state=DecisionState.EXPIRED)
         self.store.commit(Changeset((PutDecision(expired, due.generation),)))
+        return True
 
 
 def test_nothing_is_due_before_its_time(store: Ledger, clock: SetClock) -> None:
@@ -88,13 +90,13 @@ def test_one_that_fails_does_not_stop_the_rest(
     clock.instant = 500
     expire = Expiring(store)
 
-    def stumbling(due: Decision | Claim) -> None:
+    def stumbling(due: Decision | Claim) -> bool:
         if due.id == "d1":
             raise ConcurrentUpdate("somebody was faster", subject="d1")
-        expire(due)
+        return expire(due)
 
     with caplog.at_level(logging.ERROR):
-        assert sweep(store, stumbling) == Swept(due=2, failed=1)
+        assert sweep(store, stumbling) == Swept(due=2, failed=1, seen=frozenset({"d1"}))
     assert expire.given == ["d2"]
     assert "could not expire decision d1" in caplog.text
     assert [one.id for one in store.due(10)] == ["d1"], "it comes again"
@@ -106,13 +108,14 @@ def test_the_loop_survives_a_broken_item_and_stops_when_told(
     clock.instant = 500
     expire, stop, rounds = Expiring(store), Event(), []
 
-    def breaking_once(due: Decision | Claim) -> None:
+    def breaking_once(due: Decision | Claim) -> bool:
         rounds.append(due.id)
         if len(rounds) == 1:
             raise RuntimeError("no such luck")
         expire(due)
         if len(expire.given) == 2:
             stop.set()
+        return True
 
     with caplog.at_level(logging.ERROR):
         run(store, breaking_once, stop=stop, interval=0.001)
@@ -120,10 +123,33 @@ def test_the_loop_survives_a_broken_item_and_stops_when_told(
     assert "no such luck" in caplog.text
 
 
+def test_what_never_ends_neither_spins_the_loop_nor_hides_the_rest(
+    store: Ledger, clock: SetClock
+) -> None:
+    stuck = tuple(PutDecision(held(number, 10), None) for number in range(3, 3 + 2 * BATCH))
+    store.commit(Changeset(stuck))
+    clock.instant = 500
+    expire, stop, turns = Expiring(store), Event(), Counter[str]()
+
+    def stubborn(due: Decision | Claim) -> bool:
+        turns[due.id] += 1
+        return expire(due) if due.id in {"d1", "d2"} else False
+
+    loop = Thread(target=run, args=(store, stubborn), kwargs={"stop": stop, "interval": 60.0})
+    loop.start()
+    deadline = time.monotonic() + 10
+    while len(expire.given) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    stop.set()
+    loop.join()
+    assert expire.given == ["d1", "d2"]
+    assert set(turns.values()) == {1}, "one turn each, then the loop waits"
+
+
 def test_the_loop_survives_a_broken_store(caplog: pytest.LogCaptureFixture) -> None:
     gone, stop = open_store("sqlite://"), Event()
     gone.close()
-    worker = start(gone, lambda due: stop.set(), interval=0.001)
+    worker = start(gone, lambda due: stop.is_set(), interval=0.001)
     deadline = time.monotonic() + 10
     while caplog.text.count("the expiry round failed") < 2 and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
     from moorage.usecases.ports import Store
 
-Expire: TypeAlias = "Callable[[Decision | Claim], object]"
-"""The use case: expires one item, or finds that there is nothing left to do."""
+Expire: TypeAlias = "Callable[[Decision | Claim], bool]"
+"""The use case: expires one item; False where it found nothing to do."""
 
 BATCH: Final = 100
 """Items looked at in one round."""
@@ -29,39 +29,51 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What one round did: how many items were due, and how many of them failed."""
+    """What one batch did: how many items were looked at, and how many of them failed."""
 
     due: int
     failed: int
+    seen: frozenset[str] = frozenset()
+    """Ids looked at in this round that may be due still."""
 
 
-def sweep(store: Store, expire: Expire, *, limit: int = BATCH) -> Swept:
-    """Expire what is due, one by one; an item that fails is logged and does not stop the rest."""
-    items = store.due(limit)
-    failed = 0
+def sweep(
+    store: Store, expire: Expire, *, limit: int = BATCH, seen: frozenset[str] = frozenset()
+) -> Swept:
+    """Expire what is due, one by one; an item that fails is logged and does not stop the rest.
+
+    Ids in `seen` had their turn: whatever stays due must not hide what comes after it.
+    """
+    items = [item for item in store.due(limit + len(seen)) if item.id not in seen][:limit]
+    failed, left = 0, set(seen)
     for item in items:
         try:
-            expire(item)
+            if not expire(item):
+                left.add(item.id)
         except Exception:  # noqa: BLE001 - one bad item must not keep the others from lapsing
             failed += 1
+            left.add(item.id)
             _log.exception("could not expire %s %s", type(item).__name__.lower(), item.id)
-    return Swept(due=len(items), failed=failed)
+    return Swept(due=len(items), failed=failed, seen=frozenset(left))
 
 
 def run(store: Store, expire: Expire, *, stop: Event, interval: float = 1.0) -> None:
-    """Sweep every `interval` seconds until `stop` is set; at once again while much is due.
+    """Sweep every `interval` seconds until `stop` is set; at once again while more is due.
 
-    Nothing that goes wrong in a round ends the loop, a database out of reach neither.
+    In one round every item has one turn, so one that never ends neither keeps the loop turning
+    nor others waiting. Nothing that goes wrong in a round ends the loop, a database out of reach neither.
     """
+    seen: frozenset[str] = frozenset()
     while not stop.is_set():
         try:
-            swept = sweep(store, expire)
+            swept = sweep(store, expire, seen=seen)
         except Exception:  # noqa: BLE001 - the last one to hear of it; the next round tries again
             _log.exception("the expiry round failed")
             swept = Swept(due=0, failed=0)
-        if swept.due == BATCH and not swept.failed:
-            continue
-        stop.wait(interval)
+        seen = swept.seen
+        if swept.due < BATCH:
+            seen = frozenset()
+            stop.wait(interval)
 
 
 @dataclass(frozen=True, slots=True)
