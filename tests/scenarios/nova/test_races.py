@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from moorage.domain.period import HOUR
 
 if TYPE_CHECKING:
     from tests.scenarios.nova.conftest import Cloud
@@ -105,3 +108,24 @@ def test_all_members_of_an_ensemble_get_their_servers_at_once(cloud: Cloud) -> N
     path = f"/ensembles/{held['ensemble']['id']}?compliance=true"
     shown = cloud.tenant.call("GET", path)["ensemble"]
     assert shown["compliance"] == []
+
+
+@pytest.mark.parametrize("looks", range(1, 10))
+def test_a_claim_that_lapses_while_its_server_is_written(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """Whichever look at the clock is the first one after the lapse, the write is whole."""
+    claim = cloud.tenant.claim(cloud.tenant.hold())
+    cloud.nova.fill(cloud.tenant.host_of(claim))
+    (candidate,) = cloud.nova.candidates(presents(claim))
+    calm, looked = cloud.clock.now, count(1)
+    monkeypatch.setattr(cloud.clock, "now", lambda: calm() + HOUR * (next(looked) >= looks))
+    server = new()
+    answer = cloud.nova.claim_resources(server, candidate, presents(claim))
+    monkeypatch.setattr(cloud.clock, "now", lambda: calm() + HOUR)
+    assert answer.status_code == 204, answer.text
+    assert cloud.nova.allocations(server)["consumer_generation"] == 1
+    in_time = cloud.tenant.claimed(claim) == ("active", server)
+    assert in_time or cloud.tenant.claimed(claim) == ("expired", None)
+    assert in_time == (cloud.tenant.member(claim)["server_id"] == server)
+    assert in_time == (looks > next(looked) - 1), "only a clock that never jumped is in time"
