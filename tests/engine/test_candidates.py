@@ -329,9 +329,11 @@ def test_summaries_cover_whole_trees_of_the_providers_used() -> None:
     used = [
         row for one in candidates(snapshot, of(VCPU=2, DISK_GB=1)) for row, _ in one.allocations
     ]
-    names = [snapshot.uuids[row] for row in summary_rows(snapshot, used, whole_trees=True)]
+    names = [snapshot.uuids[row] for row in summary_rows(snapshot, used, whole_trees=True).tolist()]
     assert names == ["cn", "numa", "nic", "ss"]
-    names = [snapshot.uuids[row] for row in summary_rows(snapshot, used, whole_trees=False)]
+    names = [
+        snapshot.uuids[row] for row in summary_rows(snapshot, used, whole_trees=False).tolist()
+    ]
     assert names == ["numa", "ss"]
 
 

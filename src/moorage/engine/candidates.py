@@ -153,8 +153,12 @@ def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
     return kept
 
 
-def summary_rows(snapshot: Snapshot, used: Iterable[int], *, whole_trees: bool) -> Sequence[int]:
-    """Rows to summarise beside candidates: the providers used, or every one of their trees."""
+def summary_rows(snapshot: Snapshot, used: Iterable[int], *, whole_trees: bool) -> Ints:
+    """Rows to summarise beside candidates: the providers used, or every one of their trees.
+
+    Returns:
+        Ascending.
+    """
     mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     rows = np.fromiter(used, dtype=np.int64)
     if whole_trees:
@@ -162,8 +166,7 @@ def summary_rows(snapshot: Snapshot, used: Iterable[int], *, whole_trees: bool) 
         mask = snapshot.alive & mask[snapshot.root]
     else:
         mask[rows] = True
-    found: list[int] = np.flatnonzero(mask).tolist()
-    return found
+    return np.flatnonzero(mask)
 
 
 def _candidate(parts: Sequence[Piece], bare: Sequence[str], rows: Sequence[int]) -> Candidate:

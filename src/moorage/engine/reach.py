@@ -17,7 +17,7 @@ from moorage.engine import filters
 from moorage.engine.sharing import SHARES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -67,7 +67,7 @@ def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
         useful = bits[:, : len(plan.slots)].any(axis=1)
         if not useful.all():
             tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
-    numbers = _numbers(view, plan, tree, row)
+    numbers = _numbers(view, plan, tree, (row, lent))
     features = np.concatenate((bits, numbers.view(np.uint8).reshape(len(row), -1)), axis=1)
     ends = np.searchsorted(tree, np.arange(1, len(roots) + 1))
     return _by_key(features, row, ends)
@@ -126,9 +126,11 @@ def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> 
     for number, slot in enumerate(plan.slots):
         bits[:, number] = slot.own[row]
         if len(borrowed):
-            code = row[borrowed] + anchor[borrowed] * len(view.uuids)
-            admitted = np.isin(code, slot.pairs.lender + slot.pairs.anchor * len(view.uuids))
-            bits[borrowed, number] = slot.lends[row[borrowed]] & admitted
+            lends = slot.lends[row[borrowed]]
+            if slot.pairs is not plan.pairs:
+                code = row[borrowed] + anchor[borrowed] * len(view.uuids)
+                lends &= np.isin(code, slot.pairs.lender + slot.pairs.anchor * len(view.uuids))
+            bits[borrowed, number] = lends
     for number, mask in enumerate(plan.required, len(plan.slots)):
         bits[:, number] = mask[row]
     if len(plan.pairs):
@@ -136,7 +138,8 @@ def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> 
     return bits
 
 
-def _numbers(view: View, plan: Plan, tree: Ints, row: Ints) -> Ints:
+def _numbers(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
+    row, lent = entries
     numbers = np.zeros((len(row), plan.numbers), dtype=np.int64)
     for number, (name, most) in enumerate(plan.summed.items()):
         columns = view.classes.get(name)
@@ -153,7 +156,7 @@ def _numbers(view: View, plan: Plan, tree: Ints, row: Ints) -> Ints:
         last -= 1
         numbers[:, last] = _first_with(tree, view.root[row].astype(np.int64))
     if plan.same_subtrees:
-        numbers[:, last - 1] = _parents(view, tree, row)
+        numbers[:, last - 1] = _parents(view, tree, (row, lent))
     return numbers
 
 
@@ -167,18 +170,27 @@ def _first_with(tree: Ints, value: Ints) -> Ints:
     return found
 
 
-def _parents(view: View, tree: Ints, row: Ints) -> Ints:
+def _parents(view: View, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
     """Per entry: the position within its tree of its nearest ancestor in reach, or -1."""
-    start = np.searchsorted(tree, tree).tolist()
-    owners: Sequence[int] = tree.tolist()
-    rows: Sequence[int] = row.tolist()
-    at = {key: index for index, key in enumerate(zip(owners, rows, strict=True))}
-    above = view.parent
+    row, lent = entries
+    start = np.searchsorted(tree, tree)
+    own = np.flatnonzero(~lent)
+    index = np.full(len(view.uuids) + 1, -1, dtype=np.int64)
+    index[row[own]] = own
+    # A tree is in reach as a whole, so each parent is. Row -1 (no parent) is the last index.
+    above = index[view.parent[row[own]]]
     found = np.full(len(tree), -1, dtype=np.int64)
-    for index, (owner, one) in enumerate(zip(owners, rows, strict=True)):
-        parent = int(above[one])
-        while parent >= 0 and (owner, parent) not in at:
-            parent = int(above[parent])
-        if parent >= 0:
-            found[index] = at[owner, parent] - start[index]
-    return found
+    found[own] = np.where(above >= 0, above - start[own], -1)
+    for entry in np.flatnonzero(lent).tolist():
+        found[entry] = _lent_parent(view, tree, row, entry) - start[entry]
+    return np.maximum(found, -1)
+
+
+def _lent_parent(view: View, tree: Ints, row: Ints, entry: int) -> int:
+    """The entry of a lender's nearest ancestor in the same reach, or less than its start."""
+    first, last = np.searchsorted(tree, [tree[entry], tree[entry] + 1])
+    there = {one: first + number for number, one in enumerate(row[first:last].tolist())}
+    parent = int(view.parent[row[entry]])
+    while parent >= 0 and parent not in there:
+        parent = int(view.parent[parent])
+    return int(there.get(parent, -1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -12,10 +12,14 @@ from moorage.domain.errors import InvalidDescription
 from moorage.engine import filters
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.requests import RequestGroup
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.ports import Store
+
+    Ints: TypeAlias = NDArray[np.int64]
 
 
 class Moves(Enum):
@@ -42,18 +46,20 @@ def one(store: Store, uuid: str) -> ResourceProvider:
 
 def matching(
     snapshot: Snapshot, group: RequestGroup, *, name: str | None, uuid: str | None
-) -> list[int]:
+) -> Ints:
     """Rows of the providers that meet all of the group alone, and have this name and UUID.
 
-    Resources are judged by room left at every instant, as for candidates.
+    Ascending. Resources are judged by room left at every instant, as for candidates.
     """
     mask = filters.passing(snapshot.alive, filters.same_provider(snapshot, group))
     if uuid is not None:
         row = snapshot.row_of.get(uuid)
-        rows = [] if row is None or not mask[row] else [row]
+        rows = np.array([] if row is None or not mask[row] else [row], dtype=np.int64)
     else:
-        rows = np.flatnonzero(mask).tolist()
-    return rows if name is None else [row for row in rows if snapshot.names[row] == name]
+        rows = np.flatnonzero(mask)
+    if name is None:
+        return rows
+    return np.array([row for row in rows.tolist() if snapshot.names[row] == name], dtype=np.int64)
 
 
 def create(store: Store, *, uuid: str, name: str, parent: str | None) -> ResourceProvider:

@@ -7,24 +7,31 @@ UUIDs, made once for all trees in which the same positions give the same.
 
 from __future__ import annotations
 
+from operator import is_
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+import numpy as np
 
 from moorage.api.placement.names import trait_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from moorage.engine.candidates import Batch, Candidate, Piece
     from moorage.engine.search import Picks
     from moorage.engine.snapshot import ProviderState, Snapshot
 
+    Rows: TypeAlias = NDArray[np.integer]
     Encode: TypeAlias = Callable[[Snapshot, int, ProviderState], bytes]
 
 _encode = msgspec.json.Encoder().encode
 _NOTHING: Final[tuple[None, bytes]] = (None, b"")
 _HOLE: Final = "%s"
+BLOCK: Final = 64
+"""Rows whose pieces are also kept joined."""
 
 
 # --- candidates -----------------------------------------------------------------------------
@@ -57,12 +64,11 @@ def batched_requests(
     texts: list[str] = []
     used: set[int] = set()
     for batch in found:
-        trees = batch.trees.tolist()
-        if len(trees) == 1:
-            tree = trees[0]
+        if len(batch.trees) == 1:
+            tree = batch.trees[0].tolist()
             texts += [writer.one([tree[at] for at in picks], used) for picks in batch.selections]
         else:
-            texts += writer.alike(batch.selections, trees, used)
+            texts += writer.alike(batch, used)
     return f"[{','.join(texts)}]".encode(), used
 
 
@@ -93,24 +99,24 @@ class _Writer:
             names.append(_mapping("", [self._uuids[row] for row in {rows[n] for n in self._plain}]))
         return _candidate(amounts, names)
 
-    def alike(
-        self, selections: Sequence[Picks], trees: Sequence[Sequence[int]], used: set[int]
-    ) -> Sequence[str]:
+    def alike(self, batch: Batch, used: set[int]) -> Iterator[str]:
         """The candidates in which the same positions of several trees give the same."""
         givers: set[int] = set()
-        forms = [self._form(picks, givers) for picks in selections]
-        for position in givers:
-            used.update([tree[position] for tree in trees])
+        forms = [self._form(picks, givers) for picks in batch.selections]
         uuids = self._uuids
-        if len(forms) == 1 and len(set(forms[0][1])) == 1:
-            text, holes = forms[0]
-            parts, only = text.split(_HOLE), holes[0]
-            return [uuids[tree[only]].join(parts) for tree in trees]
-        return [
-            text % tuple([uuids[tree[hole]] for hole in holes])
-            for tree in trees
-            for text, holes in forms
-        ]
+        names: dict[int, list[str]] = {}
+        for position in {hole for _, holes in forms for hole in holes}:
+            rows = batch.trees[:, position].tolist()
+            names[position] = [uuids[row] for row in rows]
+            if position in givers:
+                used.update(rows)
+        for text, holes in forms:
+            if len(set(holes)) == 1:
+                parts = text.split(_HOLE)
+                yield from [name.join(parts) for name in names[holes[0]]]
+            else:
+                columns = [names[hole] for hole in holes]
+                yield from [text % those for those in zip(*columns, strict=True)]
 
     def _form(self, picks: Picks, givers: set[int]) -> tuple[str, Sequence[int]]:
         """A candidate's text with holes, and the positions whose UUIDs fill them in turn."""
@@ -176,12 +182,12 @@ class Fragments:
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
         self._kept: list[tuple[ProviderState | None, bytes]] = []
+        self._blocks: dict[int, tuple[tuple[ProviderState | None, ...], bytes]] = {}
+        """Pieces of neighbouring rows, joined: answers about much of a fleet are mostly these."""
 
-    def within(
-        self, snapshot: Snapshot, rows: Sequence[int], *, before: bytes, after: bytes
-    ) -> bytes:
-        """The pieces of some living rows, by comma, between two texts."""
-        pieces = self._pieces(snapshot, rows)
+    def within(self, snapshot: Snapshot, rows: Rows, *, before: bytes, after: bytes) -> bytes:
+        """The pieces of some living rows, ascending, by comma, between two texts."""
+        pieces = list(self._pieces(snapshot, rows))
         if not pieces:
             return before + after
         # Megabytes: they are copied once.
@@ -189,7 +195,22 @@ class Fragments:
         pieces[-1] += after
         return b",".join(pieces)
 
-    def _pieces(self, snapshot: Snapshot, rows: Sequence[int]) -> list[bytes]:
+    def _pieces(self, snapshot: Snapshot, rows: Rows) -> Iterator[bytes]:
+        """Row by row, but block by block where a whole block is wanted."""
+        counts = np.bincount(rows // BLOCK)
+        whole = counts == BLOCK
+        if not whole.any():
+            yield from self._each(snapshot, rows.tolist())
+            return
+        start, all_rows = 0, rows.tolist()
+        for block, count in enumerate(counts.tolist()):
+            if count == BLOCK:
+                yield self._block(snapshot, block)
+            elif count:
+                yield from self._each(snapshot, all_rows[start : start + count])
+            start += count
+
+    def _each(self, snapshot: Snapshot, rows: Sequence[int]) -> list[bytes]:
         states, kept = snapshot.states, self._kept
         if len(kept) < len(states):
             kept.extend([_NOTHING] * (len(states) - len(kept)))
@@ -201,6 +222,15 @@ class Fragments:
                 entry = kept[row] = (state, self._encode(snapshot, row, state))
             pieces.append(entry[1])
         return pieces
+
+    def _block(self, snapshot: Snapshot, block: int) -> bytes:
+        first = block * BLOCK
+        states = snapshot.states[first : first + BLOCK]
+        kept = self._blocks.get(block)
+        if kept is None or not all(map(is_, kept[0], states)):
+            text = b",".join(self._each(snapshot, range(first, first + BLOCK)))
+            kept = self._blocks[block] = (states, text)
+        return kept[1]
 
 
 def summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:

@@ -16,7 +16,9 @@ from moorage.http.microversion import Response
 from moorage.usecases import providers as usecase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
     from moorage.api.placement.fragments import Encode
     from moorage.api.placement.request import Parts, Request
@@ -62,11 +64,11 @@ def list_all(parts: Parts, request: Request) -> Response:
     shown = parts.shapes(request.mount)
     return Response(
         body=shown.within(snapshot, rows, before=b'{"resource_providers":[', after=b"]}"),
-        modified=_newest(snapshot, rows) if rows else parts.store.now(),
+        modified=_newest(snapshot, rows) if len(rows) else parts.store.now(),
     )
 
 
-def _newest(snapshot: Snapshot, rows: Sequence[int]) -> int:
+def _newest(snapshot: Snapshot, rows: NDArray[np.int64]) -> int:
     """When any of the rows last changed."""
     updated, created = snapshot.updated_at[rows], snapshot.created_at[rows]
     return int(np.where(updated != 0, updated, created).max())
