@@ -1,7 +1,7 @@
 """Allocation candidates against a slow reading of the same rules, and single rules by hand."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import pytest
@@ -14,9 +14,12 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates import (
     SHARES,
+    Batch,
     CandidateQuery,
     Rules,
+    batches,
     candidates,
+    first,
     summary_rows,
 )
 from moorage.engine.snapshot import ProviderState, Snapshot
@@ -403,3 +406,73 @@ def test_too_much_for_many_equal_devices_is_seen_at_once(isolate: bool) -> None:
 
     assert shown(fleet(nodes), ask(17)) == []
     assert next(candidates(fleet(nodes), ask(16)), None) is not None
+
+
+# --- equal devices and equal trees ---------------------------------------------------------------
+
+
+def gpus(count: int, **shape: int) -> list[Node]:
+    return [Node("cn"), *(Node(f"g{n}", "cn", dict(shape)) for n in range(count))]
+
+
+def asking(count: int, **wanted: int) -> tuple[RequestGroup, ...]:
+    return tuple(RequestGroup(str(n), dict(wanted)) for n in range(1, count + 1))
+
+
+def test_equal_devices_are_not_tried_in_every_order_to_fail_in_each() -> None:
+    """15 devices with room for one 5 of 8 each: the sums fit 16 groups, no distribution does."""
+    query = CandidateQuery(asking(16, GPU=5))
+    assert shown(fleet(gpus(15, GPU=8)), query) == []
+    assert next(candidates(fleet(gpus(16, GPU=8)), query), None) is not None
+
+
+def test_failing_together_in_one_subtree_is_seen_without_walking_all() -> None:
+    """Under each of two cells 8 devices; a group needs a ninth there, for nobody else."""
+    cells = [Node("cn"), Node("c0", "cn"), Node("c1", "cn")]
+    devices = [Node(f"d{n}", f"c{n % 2}", {"GPU": 1}) for n in range(16)]
+    suffixes = [str(n) for n in range(1, 10)]
+    names = frozenset([*suffixes, "CELL"])
+    groups = (
+        *(RequestGroup(suffix, {"GPU": 1}) for suffix in suffixes),
+        RequestGroup("CELL", {}, (frozenset({"CELL"}),)),
+    )
+    marked = [cells[0], *(replace(cell, traits=frozenset({"CELL"})) for cell in cells[1:])]
+    query = CandidateQuery(groups, Rules(same_subtrees=(names,)))
+    assert shown(fleet([*marked, *devices]), query) == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_many_selections_of_equal_trees_are_each_found_once(count: int) -> None:
+    """More than are kept per pattern, in two trees that are equal."""
+    nodes = [
+        node
+        for host in ("a", "b")
+        for node in (Node(host), *(Node(f"{host}{n}", host, {"GPU": 2}) for n in range(5)))
+    ]
+    found = shown(fleet(nodes), CandidateQuery(asking(count, GPU=1)))
+    per_tree = sum(
+        all(picked.count(device) <= 2 for device in picked)
+        for picked in product(range(5), repeat=count)
+    )
+    assert len(found) == len(set(found)) == 2 * per_tree
+
+
+@given(st.data())
+def test_the_first_candidates_are_the_first_of_all(data: st.DataObject) -> None:
+    nodes = data.draw(fleets())
+    query = data.draw(queries(nodes))
+    snapshot = fleet(nodes)
+    whole = first(batches(snapshot, query), None)
+    limit = data.draw(st.integers(1, 5))
+    some = first(batches(snapshot, query), limit)
+    assert sum(map(len, some)) == min(limit, sum(map(len, whole)))
+    assert set(_rows(some)) <= set(_rows(whole))
+
+
+def _rows(found: Sequence[Batch]) -> list[tuple[int, ...]]:
+    return [
+        tuple(tree[position] for position in picks)
+        for batch in found
+        for tree in batch.trees.tolist()
+        for picks in batch.selections
+    ]

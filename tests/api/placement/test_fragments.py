@@ -1,0 +1,108 @@
+"""Bodies from kept pieces say the same as bodies encoded whole."""
+
+import json
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.api.placement.fragments import (
+    BLOCK,
+    Fragments,
+    allocation_requests,
+    batched_requests,
+)
+from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.requests import RequestGroup
+from moorage.engine.candidates import (
+    CandidateQuery,
+    Rules,
+    batches,
+    candidates,
+    first,
+    pieces,
+)
+from moorage.engine.snapshot import ProviderState, Snapshot
+
+
+def provider(name: str, parent: str | None = None, **has: int) -> ProviderState:
+    root = parent or name
+    stocks = tuple(Inventory(one, total) for one, total in has.items())
+    return ProviderState(ResourceProvider(name, name, parent, root, inventories=stocks))
+
+
+def fleet(hosts: int, devices: int) -> Snapshot:
+    states = [provider(f"h{n}", VCPU=4, DISK=9) for n in range(hosts)]
+    states += [
+        provider(f"h{n}-d{d}", f"h{n}", VCPU=2, GPU=2)
+        for n, d in product(range(hosts), range(devices))
+    ]
+    return Snapshot.empty().with_states(states, revision=1)
+
+
+def normal(body: bytes) -> list[str]:
+    def one(candidate: Any) -> str:
+        maps = {suffix: sorted(of) for suffix, of in candidate["mappings"].items()}
+        return json.dumps([candidate["allocations"], maps], sort_keys=True)
+
+    return sorted(map(one, json.loads(body)))
+
+
+GROUPS = st.lists(
+    st.sampled_from(
+        [
+            RequestGroup("", {"VCPU": 1, "DISK": 2}),
+            RequestGroup("", {"VCPU": 1}),
+            RequestGroup("1", {"GPU": 1}),
+            RequestGroup("_2", {"GPU": 1, "VCPU": 1}),
+            RequestGroup("_X", {}),
+        ]
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda group: group.suffix,
+)
+
+
+@given(st.integers(1, 4), st.integers(0, 3), GROUPS, st.booleans())
+def test_candidates_are_written_as_they_are(
+    hosts: int,
+    devices: int,
+    groups: list[RequestGroup],
+    isolate: bool,  # noqa: FBT001 - drawn
+) -> None:
+    snapshot = fleet(hosts, devices)
+    query = CandidateQuery(tuple(groups), Rules(isolate))
+    found = list(candidates(snapshot, query))
+    body, used = batched_requests(snapshot, pieces(query), first(batches(snapshot, query), None))
+    assert normal(body) == normal(allocation_requests(snapshot, found))
+    assert used == {row for one in found for row, _ in one.allocations}
+
+
+@pytest.mark.parametrize("hosts", [0, 1, BLOCK, 3 * BLOCK + 7])
+def test_pieces_follow_every_change_of_a_provider(hosts: int) -> None:
+    made: list[int] = []
+
+    def encode(_snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
+        made.append(row)
+        return state.provider.name.encode()
+
+    def said(snapshot: Snapshot, rows: Any) -> list[str]:
+        text = fragments.within(snapshot, np.asarray(rows, dtype=np.int64), before=b"[", after=b"]")
+        return text.decode()[1:-1].split(",") if len(rows) else []
+
+    fragments = Fragments(encode)
+    snapshot = fleet(hosts, 0)
+    everyone = np.arange(hosts)
+    assert said(snapshot, everyone) == list(snapshot.names)
+    assert said(snapshot, everyone[1::2]) == list(snapshot.names[1::2])
+    assert len(made) == hosts
+    if hosts:
+        renamed = ResourceProvider("h0", "new", None, "h0")
+        changed = snapshot.with_states([ProviderState(renamed)])
+        assert said(changed, everyone) == ["new", *snapshot.names[1:]]
+        assert said(snapshot, everyone) == list(snapshot.names), "an older answer stays right"
+        assert len(made) == hosts + 2
