@@ -269,6 +269,22 @@ def test_holds_are_replaced_and_dropped(store: Ledger) -> None:
     write(store, PutBookings(Consumer("h"), ()))
 
 
+def test_unit_rules_that_changed_judge_only_what_changes(store: Ledger) -> None:
+    write(store, hold("h", "a", 6, period=Period(1_000)), allocate("c", {"a": {"VCPU": 1}}))
+    write(store, PutInventories("a", (Inventory("VCPU", 8, max_unit=4),), None))
+    write(store, hold("h", "a", 6, period=Period(1_000), lapses_at=9_000))
+    for change in (
+        hold("h", "a", 5, period=Period(1_000)),
+        hold("h2", "a", 6, period=Period(1_000)),
+        allocate("h", {"a": {"VCPU": 6}}),
+    ):
+        with pytest.raises(ConstraintViolated):
+            write(store, DropBookings(frozenset({"h"})), change)
+    assert [booking.lapses_at for _, booking in store.bookings(consumer="h")] == [9_000]
+    done = write(store, SwapHold("h", Consumer("s")))
+    assert done.consumer_generations == {"s": 1}
+
+
 def test_dropping_holds_leaves_allocations(store: Ledger) -> None:
     write(store, allocate("c", {"a": {"VCPU": 2}}), hold("c", "a", 3, period=Period(1_000)))
     write(store, DropBookings(frozenset({"c"})))

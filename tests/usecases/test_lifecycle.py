@@ -7,10 +7,12 @@ from typing import Any, TypeAlias
 import pytest
 
 from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, PutInventories
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import HoldExpired, InUse, NotFound
 from moorage.domain.period import HOUR, MINUTE
+from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.claim_outcome import activate, fail
 from moorage.usecases.confirm import confirm
@@ -273,6 +275,23 @@ def test_a_failure_with_a_new_place_told_again_finds_no_other(service: Service, 
     moved, again = (end(service, first, status="failed", on_failure="redecide") for _ in range(2))
     assert (moved.status_code, again.status_code) == (200, 200), again.text
     assert again.json["claim"] == moved.json["claim"]
+
+
+# --- rules that change under a hold -----------------------------------------------------------
+
+
+def test_smaller_units_do_not_break_what_is_held(service: Service, held: Held) -> None:
+    decision = service.store.decision(held["decision"]["id"])
+    (host,) = decision.places[MemberName("db", 0)].allocations
+    service.store.commit(
+        Changeset((PutInventories(host, (Inventory("VCPU", 16, max_unit=4),), None),))
+    )
+    renew(service.parts, TENANT, decision.id, NINE + HOUR, None)
+    path = f"/ensembles/{held['ensemble']['id']}/members"
+    more = {"member": {"role": {"name": "web", "count": 1}}}
+    answer = service.call("POST", path, more)
+    assert answer.status_code == 201, answer.text
+    made(claim(service, answer.json["decision"]["id"], "db[0]"))
 
 
 # --- whose server it is -----------------------------------------------------------------------

@@ -66,6 +66,8 @@ class Batch:
     """Bookings that the changeset wrote."""
     amounts: dict[Pair, set[int]] = field(default_factory=dict)
     """Amounts written, each to be judged by the inventory's unit rules."""
+    held: set[tuple[str, str, str, int]] = field(default_factory=set)
+    """Consumer, provider, class and amount of live holds that the changeset took away."""
     vacated: set[str] = field(default_factory=set)
     """Consumers that lost bookings, perhaps their last."""
     dropped: set[Pair] = field(default_factory=set)
@@ -157,6 +159,8 @@ class Batch:
             if self.is_live(row):
                 span = self.span(row.start_at, row.end_at, row.amount)
                 self.removed.setdefault((row.provider, row.resource_class), []).append(span)
+                if row.state != BookingState.ALLOCATED:
+                    self.held.add((row.consumer, row.provider, row.resource_class, row.amount))
 
     def put(self, rows: Iterable[dict[str, Any]]) -> None:
         """Write bookings (columns of the table), to be judged at the end."""
@@ -168,7 +172,10 @@ class Batch:
             # One that has lapsed already is kept until the next purge, but takes nothing.
             if self._lives(row["state"], row["lapses_at"], row["end_at"]):
                 spans.append(self.span(row["start_at"], row["end_at"], row["amount"]))
-            self.amounts.setdefault(pair, set()).add(row["amount"])
+            # What was held so and stays held was judged by the rules of its time.
+            stays = (row["consumer"], *pair, row["amount"]) in self.held
+            if not stays or row["state"] == BookingState.ALLOCATED:
+                self.amounts.setdefault(pair, set()).add(row["amount"])
         if rows:
             self.connection.execute(_INSERT_BOOKINGS, rows)
 

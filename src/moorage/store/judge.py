@@ -92,7 +92,7 @@ def _judge_units(batch: Batch, pair: Pair, inventory: Inventory | None) -> None:
     provider, name = pair
     if inventory is None and not batch.knows_class(name):
         raise UnknownName("resource class", name, path=f"allocations.{provider}.resources")
-    for amount in sorted(batch.amounts[pair]):
+    for amount in sorted(batch.amounts.get(pair, ())):
         rule = "no inventory" if inventory is None else inventory.rule_broken_by(amount)
         if rule is not None:
             raise ConstraintViolated(provider, name, requested=amount, rule=rule)

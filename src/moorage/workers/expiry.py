@@ -61,7 +61,8 @@ def run(store: Store, expire: Expire, *, stop: Event, interval: float = 1.0) -> 
     """Sweep every `interval` seconds until `stop` is set; at once again while more is due.
 
     In one round every item has one turn, so one that never ends neither keeps the loop turning
-    nor others waiting. Nothing that goes wrong in a round ends the loop, a database out of reach neither.
+    nor others waiting. Nothing that goes wrong in a round ends the loop, a database out of reach
+    neither.
     """
     seen: frozenset[str] = frozenset()
     while not stop.is_set():
