@@ -319,3 +319,41 @@ def test_a_claim_is_active_only_with_a_server_of_its_own_project(
     assert service.store.claim(first).state is ClaimState.BUILDING
     with pytest.raises(NotFound):
         activate(service.parts, OTHER, first, SERVER)
+
+
+# --- decisions made on the way ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["add a member", "fail elsewhere", "claim a different server"])
+def test_a_decision_made_on_the_way_keeps_the_terms_of_the_present_one(
+    service: Service, shop: dict[str, Any], how: str
+) -> None:
+    terms = {"hold": "PT2H", "objective": "pack", "seed": 7}
+    answer = service.call("POST", "/ensembles", {"ensemble": {**shop, "decide": terms}}).json
+    before = service.store.decision(answer["decision"]["id"])
+    service.clock.pass_by(MINUTE)
+    path = f"/ensembles/{answer['ensemble']['id']}/members"
+    if how == "add a member":
+        service.call("POST", path, {"member": {"role": {"name": "web", "count": 1}}})
+    elif how == "fail elsewhere":
+        first = made(claim(service, before.id, "web[0]"))
+        end(service, first, status="failed", on_failure="redecide")
+    else:
+        claim(service, before.id, "web[0]", "m1.medium", on_mismatch="redecide_member")
+    (after, *_) = service.store.decisions(project_id="project-a")
+    assert after.id != before.id
+    assert after.expires_at == before.expires_at == NINE + 2 * HOUR
+    assert (after.objective, after.solve.seed) == (before.objective, before.solve.seed)
+    assert after.solve.seed == 7
+
+
+def test_after_a_lapse_the_next_decision_is_held_as_by_default(
+    service: Service, held: Held
+) -> None:
+    made(claim(service, held["decision"]["id"], "web[0]", lifetime="PT2H"))
+    service.clock.pass_by(HOUR)
+    path = f"/ensembles/{held['ensemble']['id']}/members"
+    answer = service.call("POST", path, {"member": {"role": {"name": "app", "count": 0}}})
+    assert answer.status_code == 201, answer.text
+    fresh = service.store.decision(answer.json["decision"]["id"])
+    assert fresh.expires_at == NINE + HOUR + service.parts.limits.default_hold

@@ -208,13 +208,17 @@ def compared(
     place: Place,
 ) -> Comparison:
     """The second description against the member's role, at its place."""
-    name = snapshot.names[snapshot.row_of[place.host]]
-    zones = frozenset(
+    zones = zones_of(snapshot, snapshot.row_of[place.host])
+    return compare(ensemble.role(member.role), requested, zones)
+
+
+def zones_of(snapshot: Snapshot, row: int) -> frozenset[str]:
+    """Names of the availability zones that a host is in."""
+    return frozenset(
         domain
-        for level, domain in domains_of(snapshot.topology, name).items()
+        for level, domain in domains_of(snapshot.topology, snapshot.names[row]).items()
         if level.name in ZONES
     )
-    return compare(ensemble.role(member.role), requested, zones)
 
 
 def _free_place(

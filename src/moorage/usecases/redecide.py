@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutBookings, PutClaim
 from moorage.domain.decisions import DecisionState
-from moorage.domain.errors import DescriptionMismatch, WrongState
+from moorage.domain.errors import DescriptionMismatch, UnknownName, WrongState
 from moorage.domain.period import Period
 from moorage.usecases.access import own_decision
-from moorage.usecases.claim import Claimed, claim, claimed_bookings, new_claim
+from moorage.usecases.claim import Claimed, claim, claimed_bookings, new_claim, zones_of
 from moorage.usecases.compare import Comparison, compare, read
 from moorage.usecases.hold import check_held
 from moorage.usecases.limits import claim_within
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble, Role
+    from moorage.engine.snapshot import Snapshot
     from moorage.usecases.claim import Second
     from moorage.usecases.compare import Requested
     from moorage.usecases.parts import Parts
@@ -40,10 +41,12 @@ def claim_or_redecide(
 ) -> Claimed:
     """Claim a place; where the server differs, find it another that fits, and claim that.
 
-    The role keeps its description: only this member's place has the other size.
+    The role keeps its description: only this member's place has the other size. Traits that the
+    server asks for come on top of the role's, and an availability zone it names is where it goes.
 
     Raises:
         Infeasible: the different server fits nowhere beside the others; nothing changed.
+        UnknownName: there is no such availability zone.
         WrongState, HoldExpired, NotFound, InvalidDescription: as for `claim`.
     """
     try:
@@ -85,6 +88,7 @@ def _redecide(
         ensemble,
         ensemble.generation,
         lambda _: frozenset({second.member}),
+        barred=_elsewhere(snapshot, requested.zone),
         also=also,
         roles=_roles(ensemble, role, requested),
     )
@@ -103,7 +107,7 @@ def _taking(ensemble: Ensemble, fresh: Decision, made: Claim) -> tuple[Change, .
 
 
 def _roles(ensemble: Ensemble, role: Role, requested: Requested) -> tuple[Role, ...]:
-    """The roles with this one's size replaced.
+    """The roles with this one's size replaced, and the request's traits demanded as well.
 
     All its other members are fixed, and a fixed member's size is in its bookings, so only the
     one placed now is measured by it.
@@ -111,10 +115,30 @@ def _roles(ensemble: Ensemble, role: Role, requested: Requested) -> tuple[Role, 
     sized = replace(
         role,
         resources=requested.resources,
-        required=tuple(sorted(requested.required, key=sorted)),
-        forbidden=requested.forbidden,
+        required=tuple(sorted({*role.required, *requested.required}, key=sorted)),
+        forbidden=role.forbidden | requested.forbidden,
     )
     return tuple(sized if one.name == role.name else one for one in ensemble.roles)
+
+
+def _elsewhere(snapshot: Snapshot, zone: str | None) -> frozenset[str]:
+    """UUIDs of the hosts outside an availability zone.
+
+    Raises:
+        UnknownName: no host is in such a zone.
+    """
+    if zone is None:
+        return frozenset()
+    outside: set[str] = set()
+    found = False
+    for row in snapshot.roots.tolist():
+        inside = zone in zones_of(snapshot, row)
+        found = found or inside
+        if not inside:
+            outside.add(snapshot.uuids[row])
+    if not found:
+        raise UnknownName("availability zone", zone, path="server.availability_zone")
+    return frozenset(outside)
 
 
 def _accepted(comparison: Comparison) -> Comparison:
