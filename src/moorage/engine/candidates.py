@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches", "candidates"]
 
-_FIRST_BLOCK: Final = 32
+_FIRST_BLOCK: Final = 128
 """Trees looked at at once to begin with; each block is four times the one before."""
 _LARGEST_BLOCK: Final = 8192
 _FEW: Final = 64

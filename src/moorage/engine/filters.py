@@ -175,6 +175,26 @@ def gives(view: View, resource_class: ResourceClass, amount: int) -> Bools:
     return spread_over_rows(view, columns, fits)
 
 
+def given_by(
+    view: View, rows: NDArray[np.integer], resource_class: ResourceClass, amount: int
+) -> Bools:
+    """The same, for some rows only: no others pass."""
+    mask = np.zeros(len(view.uuids), dtype=np.bool_)
+    columns = view.classes.get(resource_class)
+    if columns is None:
+        return mask
+    at = columns.position[rows]
+    has = at >= 0
+    at = at[has]
+    mask[rows[has]] = (
+        (columns.min_unit[at] <= amount)
+        & (columns.max_unit[at] >= amount)
+        & (amount % columns.step_size[at] == 0)
+        & (columns.peak[at] + amount <= columns.capacity[at])
+    )
+    return mask
+
+
 def _within_units(columns: Stock, amount: int) -> Bools:
     fits: Bools = (columns.min_unit <= amount) & (columns.max_unit >= amount)
     # Division is the dearest of the three, and nearly every inventory has a step of one.

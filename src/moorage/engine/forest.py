@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -27,6 +28,11 @@ class Grouping:
         rows = np.flatnonzero(members).astype(np.int32)
         order = rows[np.argsort(key[rows], kind="stable")]
         return cls(order=order, keys=key[order])
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether no two rows have the same key."""
+        return not bool((self.keys[1:] == self.keys[:-1]).any())
 
     def of(self, key: int) -> Rows:
         """The rows with that key, ascending."""

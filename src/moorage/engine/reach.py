@@ -60,6 +60,9 @@ class Plan:
 
 def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
     """Trees, given by root rows, by their key: provider rows [trees of that key, positions]."""
+    if view.trees.is_single and not len(plan.pairs) and not plan.numbers:
+        # Lone providers that are worth a look serve every slot and meet every set themselves.
+        return {b"\1" * (plan.bits - 1) + b"\0": roots[:, None]}
     tree, row, lent = _entries(view, plan, roots)
     bits = _bits(view, plan, (row, lent), roots[tree])
     if not plan.same_subtrees:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts
     from moorage.engine.view import Bools, View
+
+_FEW: Final = 4
+"""A part of the fleet smaller than one in so many is judged row by row, else as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,9 @@ def _unsuffixed(view: View, group: RequestGroup, pairs: Sharing) -> Supply:
         lendable = filters.passing(view.alive, filters.forbidden_traits(view, group))
         admitted = _admitted(view, group, pairs)
     required = tuple(filters.has_any_trait(view, any_of) for any_of in group.required)
+    if view.trees.is_single and not len(admitted):
+        # Who gives is alone, and must meet alone what providers elsewhere meet together.
+        base = lendable = reduce(np.logical_and, required, base)
     slots = tuple(_slots(view, group, (base, lendable), admitted))
     trees = reduce(np.logical_and, (_trees_of(view, slot) for slot in slots), view.alive)
     for mask in required:
@@ -82,8 +88,12 @@ def _slots(
     pairs: Sharing,
 ) -> Iterator[Slot]:
     base, lendable = masks
+    rows = np.flatnonzero(base | lendable)
+    few = len(rows) * _FEW < len(base)
     for name, amount in group.resources.items():
-        gives = filters.gives(view, name, amount)
+        gives = (
+            filters.given_by(view, rows, name, amount) if few else filters.gives(view, name, amount)
+        )
         own = base & gives
         lends = lendable & gives if len(pairs) else own
         yield Slot("", {name: amount}, own, lends, pairs)
@@ -110,8 +120,8 @@ def _trees_of(view: View, slot: Slot) -> Bools:
 
 
 def _roots_of(view: View, mask: Bools) -> Bools:
-    """Roots of the rows of a mask; in a fleet without nesting everyone is a root."""
-    if not (view.parent >= 0).any():
+    """Roots of the rows of a mask; in a fleet without nesting every row is one."""
+    if view.trees.is_single:
         return mask.copy()
     trees = np.zeros(len(view.uuids), dtype=np.bool_)
     trees[view.root[mask]] = True
