@@ -20,12 +20,12 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo serve test lint format types imports unit docs docs-serve lock changelog clean
+.PHONY: help install keystone demo serve test lint bench-placement format types imports unit docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
 	@echo
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP)  ## make .venv from the lock, with every extra and the tools
 
@@ -74,6 +74,9 @@ imports: install
 unit: install keystone  ## only pytest (ARGS="-k word" chooses)
 	$(BIN)/python -m pytest $(ARGS)
 
+bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
+	$(BIN)/python -m benchmarks.placement $(ARGS)
+
 format: install  ## let ruff write the layout and the safe repairs
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -88,7 +91,7 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(PIP) --require-hashes -r requirements/uv.txt; }
 	$(COMPILE) --output-file requirements/base.txt pyproject.toml
 	$(COMPILE) --output-file requirements/server.txt --extra server --extra solver --extra keystone --extra postgres --extra mysql pyproject.toml
-	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev pyproject.toml
+	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev --group bench pyproject.toml
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
 	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
 
