@@ -88,9 +88,11 @@ ensembles = st.builds(
     st.lists(policies, max_size=2).map(tuple),
     tables(text),
     text,
+    text,
     numbers,
     numbers,
     numbers,
+    st.lists(st.tuples(text, text), max_size=2).map(tuple),
 )
 decisions = st.builds(
     Decision,

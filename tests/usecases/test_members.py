@@ -1,14 +1,22 @@
 """Servers that join, members that leave, policies that change under them."""
 
+from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 from typing import Any
+
+import pytest
 
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.usecases.add_members import Adding, add_members
+from moorage.usecases.parts import Parts
+from moorage.usecases.settle import Naming
 
 ANY = {"If-Match": "*"}
 SERVER = "cccccccc-0000-4000-8000-00000000000c"
+REQUEST = "dddddddd-0000-4000-8000-00000000000d"
 PAIR = {
     "name": "pair",
     "members": [{"name": "db", "count": 1, "resources": {"VCPU": 2}}],
@@ -48,6 +56,50 @@ def test_a_running_server_joins_where_it_stands(service: Service) -> None:
     assert answer.json["violations"] == []
     again = joining(service, path)
     assert again.json["errors"][0]["code"] == "ensemble.in_use"
+
+
+def test_the_same_request_joins_once(service: Service) -> None:
+    path, taken = placed(service)
+    running(service, "h4" if taken != "h4" else "h5")
+    first, again = (joining(service, path, id=REQUEST) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201), again.text
+    assert again.json["member"] == first.json["member"]
+    assert again.json["ensemble"] == first.json["ensemble"]
+    other = joining(service, path, id=REQUEST, on_violation="accept_and_report")
+    assert other.json["errors"][0]["code"] == "ensemble.duplicate_name"
+    service.call("DELETE", f"{path}/members/db[1]", headers=ANY)
+    assert joining(service, path, id=REQUEST).json["errors"][0]["code"] == "ensemble.wrong_state"
+
+
+def adding(service: Service, path: str, count: int) -> Any:
+    body = {"member": {"id": REQUEST, "role": {"name": "db", "count": count}}}
+    return service.call("POST", f"{path}/members", body)
+
+
+@pytest.mark.parametrize("decided", [True, False])
+def test_the_same_request_adds_its_members_once(service: Service, *, decided: bool) -> None:
+    body = {name: value for name, value in PAIR.items() if decided or name != "decide"}
+    made = service.call("POST", "/ensembles", {"ensemble": body}).json
+    path = f"/ensembles/{made['ensemble']['id']}"
+    first, again = (adding(service, path, 2) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201), again.text
+    assert again.json["ensemble"] == first.json["ensemble"]
+    assert again.json.get("decision", {}).get("id") == first.json.get("decision", {}).get("id")
+    assert len(service.call("GET", f"{path}/members").json["members"]) == 3
+    other = adding(service, path, 1)
+    assert other.json["errors"][0]["code"] == "ensemble.duplicate_name"
+
+
+def test_the_same_request_on_two_connections_adds_its_members_once(
+    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+) -> None:
+    path, _ = placed(service)
+    naming = Naming(REQUEST, "fingerprint")
+    ensemble = path.removeprefix("/ensembles/")
+    more = Adding({"name": "db", "count": 4})
+    quick = partial(add_members, service.parts, TENANT, ensemble, more, naming)
+    slow = add_members(overtaken(quick), TENANT, ensemble, more, naming)
+    assert len(slow.ensemble.members) == len(service.store.ensemble(ensemble).members) == 5
 
 
 def test_a_server_that_would_break_a_policy_is_refused_or_reported(service: Service) -> None:

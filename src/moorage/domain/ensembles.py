@@ -159,6 +159,8 @@ class Ensemble:
     generation: int = 0
     created_at: Instant = 0
     updated_at: Instant = 0
+    additions: tuple[tuple[str, str], ...] = ()
+    """Ids and fingerprints of the latest requests that added members; see `digest`."""
 
     def role(self, name: str) -> Role:
         """The role of that name.
@@ -189,6 +191,11 @@ class Ensemble:
     def edges(self, statement: PolicyStatement) -> tuple[tuple[MemberName, ...], ...]:
         """The hyperedges of a policy: tuples of member names, without duplicates."""
         return edges(statement, self.roles, [member.name for member in self.members])
+
+    @property
+    def keeps_others_out(self) -> bool:
+        """Whether a required policy closes its members' domains to others."""
+        return any(one.required and one.type == KEEPING for one in self.policies)
 
     def grown(self, role: str, members: Iterable[Member]) -> Ensemble:
         """The same ensemble with more members of a role."""

@@ -75,6 +75,7 @@ ENSEMBLE: Final = record(
         )
     ),
     metadata=table(PLAIN),
+    additions=each(each(PLAIN)),
 )
 
 DECISION: Final = record(

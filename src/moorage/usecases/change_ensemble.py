@@ -11,6 +11,7 @@ from moorage.domain.describe import read_role, read_statement
 from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.errors import ConcurrentUpdate, InUse, InvalidDescription, LimitExceeded
 from moorage.usecases.access import own_ensemble
+from moorage.usecases.additions import remembering
 from moorage.usecases.create_ensemble import Made, new_members
 from moorage.usecases.joint import Ask
 from moorage.usecases.merge import merged_statement
@@ -41,6 +42,8 @@ class Change:
     remove_policies: frozenset[str] = frozenset()
     generation: int | None = None
     """The generation that changes; None: whichever there is."""
+    naming: Naming | None = None
+    """The client's request that adds members, to be remembered."""
 
     @property
     def placing(self) -> bool:
@@ -76,6 +79,8 @@ def change_ensemble(
     snapshot = parts.store.snapshot()
     stand = standing(snapshot, stored)
     changed = changed_ensemble(parts, stored, change, stand.status)
+    if change.naming is not None:
+        changed = remembering(changed, change.naming)
     check_policies(snapshot.topology, changed)
     decision = current_decision(parts.store, stored)
     if change.placing and (ask is not None or stand.places):

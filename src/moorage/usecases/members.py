@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
 from moorage.domain.ensembles import Member, MemberName
-from moorage.domain.errors import InUse, InvalidDescription, NotFound
+from moorage.domain.errors import InUse, InvalidDescription, NotFound, WrongState
 from moorage.usecases.access import own_ensemble, sees
+from moorage.usecases.additions import answered, remembering
 from moorage.usecases.again import again
 from moorage.usecases.change_ensemble import without
 from moorage.usecases.compliance import PolicyViolation, broken_policies
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
+    from moorage.usecases.settle import Naming
 
 
 class Violated(InUse):
@@ -66,18 +68,48 @@ def join(
     caller: Caller,
     ensemble_id: str,
     joining: Joining,
+    naming: Naming,
     *,
     dry_run: bool = False,
 ) -> Joined:
     """Let a running server join a role; it stands where its allocations are.
 
+    The same request under the same id gets the member that joined before.
+
     Raises:
         NotFound: no such ensemble, or no such server of this project, for this caller.
         InvalidDescription: no such role.
         InUse: the server is a member already.
+        WrongState: it joined by this request, and has left since.
+        DuplicateName: the id was used by another request.
         Violated: it would break required policies, and `joining` says to refuse that.
     """
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+
+    def attempt() -> Joined:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        if answered(ensemble, naming):
+            return _joined_before(parts, ensemble, joining)
+        return _join(parts, caller, ensemble, joining, naming, dry_run=dry_run)
+
+    return again(parts, attempt)
+
+
+def _joined_before(parts: Parts, ensemble: Ensemble, joining: Joining) -> Joined:
+    for member in ensemble.members:
+        if member.server_id == joining.server_id:
+            return Joined(member, ensemble, broken_policies(parts.store.snapshot(), ensemble))
+    raise WrongState(f"server {joining.server_id} has left the ensemble since")
+
+
+def _join(
+    parts: Parts,
+    caller: Caller,
+    ensemble: Ensemble,
+    joining: Joining,
+    naming: Naming,
+    *,
+    dry_run: bool,
+) -> Joined:
     if not any(role.name == joining.role for role in ensemble.roles):
         raise InvalidDescription(f"no role {joining.role}", path="member.name")
     if any(member.server_id == joining.server_id for member in ensemble.members):
@@ -88,7 +120,7 @@ def join(
         (m.name.index for m in ensemble.members if m.name.role == joining.role), default=-1
     )
     member = Member(MemberName(joining.role, index), parts.ids.uuid(), joining.server_id)
-    grown = ensemble.grown(joining.role, (member,))
+    grown = remembering(ensemble.grown(joining.role, (member,)), naming)
     broken = broken_policies(snapshot, grown)
     before = {one.policy for one in broken_policies(snapshot, ensemble)}
     fresh = tuple(one for one in broken if one.required and one.policy not in before)

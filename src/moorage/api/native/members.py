@@ -9,7 +9,7 @@ from msgspec import UNSET
 from moorage.api.native import envelopes, reading, views
 from moorage.api.native.call import Call, Reply
 from moorage.domain.errors import InvalidDescription
-from moorage.usecases.add_members import add_members
+from moorage.usecases.add_members import Adding, add_members
 from moorage.usecases.members import Joining, join, leave, list_members
 from moorage.usecases.standing import standing
 
@@ -64,8 +64,10 @@ def _describe(call: Call, body: MemberBody) -> Reply:
         call.parts,
         call.caller,
         call.path["id"],
-        reading.builtins(body.role),
-        None if body.decide is None else reading.ask(body.decide),
+        Adding(
+            reading.builtins(body.role), None if body.decide is None else reading.ask(body.decide)
+        ),
+        reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
     decision = (
@@ -95,6 +97,7 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
         call.caller,
         call.path["id"],
         Joining(body.name, server_id, reject=body.on_violation == "reject"),
+        reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
     snapshot = call.parts.store.snapshot()

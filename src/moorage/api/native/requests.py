@@ -105,6 +105,8 @@ class EnsembleChange(Struct, frozen=True, forbid_unknown_fields=True):
 class MemberBody(Struct, frozen=True, forbid_unknown_fields=True):
     """A member to add: a description of one or more, or a running server into a known role."""
 
+    id: Uuid | None = None
+    """For safe retry: the same request under the same id adds nothing more."""
     role: RoleBody | None = None
     server_id: Uuid | None = None
     name: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
