@@ -110,6 +110,10 @@ class PostgresServer:
             self._process = subprocess.Popen(
                 words, user=_nobody(), stdout=log, stderr=log, cwd="/", start_new_session=True
             )
+        self.wait()
+
+    def wait(self) -> None:
+        """Until it lets somebody in."""
         deadline = time.monotonic() + 30
         while True:
             try:
@@ -119,6 +123,11 @@ class PostgresServer:
                 time.sleep(0.02)
             else:
                 return
+
+    def restart(self) -> None:
+        """As after a kill of the machine's power, but for what the kernel had still to write."""
+        self.end(signal.SIGQUIT)
+        self.start()
 
     def end(self, how: signal.Signals = signal.SIGINT) -> None:
         """SIGINT breaks connections and shuts down; SIGQUIT leaves at once, without a word."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import Connection
 
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store import open_store, sqlite, tables
@@ -17,10 +18,13 @@ from moorage.store.upgrade import upgrade
 
 def test_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
     backend = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
-    with backend.upgrading() as connection:
+
+    def work(connection: Connection) -> None:
         upgrade(connection, now=1)
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, tables.metadata) == []
+
+    backend.upgrade(work)
     backend.close()
 
 

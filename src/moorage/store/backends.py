@@ -16,7 +16,6 @@ from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
 
@@ -72,6 +71,12 @@ class News:
 class Log(Protocol):
     """The change log of a kind of database: how commits are told apart and followed."""
 
+    def belongs(self, connection: Connection) -> bool:
+        """Whether the log stored there was written on this server, not copied from another."""
+
+    def begin_anew(self, connection: Connection) -> None:
+        """Forget a log that does not belong; whoever follows loads everything."""
+
     def enter(self, connection: Connection, footprint: Footprint) -> Turn:
         """Wait until nobody else can change what this commit reads or writes.
 
@@ -120,8 +125,8 @@ class Backend(Protocol):
             Busy: no turn to write in time, or the database is away.
         """
 
-    def upgrading(self) -> AbstractContextManager[Connection]:
-        """A transaction that is alone in the whole database, to change its schema."""
+    def upgrade(self, work: Callable[[Connection], None]) -> None:
+        """As `write`, alone in the whole database from the beginning: to change its schema."""
 
     def now(self) -> Instant:
         """The database's clock."""
@@ -140,21 +145,23 @@ def connect(url: str) -> Backend:
     try:
         parsed = make_url(url)
         kind = parsed.get_backend_name()
+    except ArgumentError as error:
+        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
+    # Drivers are extras: each is asked for only where a URL names its database.
+    try:
         if kind == "sqlite":
-            from moorage.store.sqlite import open_sqlite  # noqa: PLC0415 - see below
+            from moorage.store.sqlite import open_sqlite  # noqa: PLC0415
 
             return open_sqlite(parsed)
         if kind == "postgresql":
-            # Drivers are extras: each is asked for only where a URL names its database.
             from moorage.store.postgres import PostgresBackend  # noqa: PLC0415
 
             return PostgresBackend(parsed)
-    except ArgumentError as error:
-        if isinstance(error, NoSuchModuleError):
-            raise InvalidDescription(
-                f"no such database driver: {error}", path="database"
-            ) from error
-        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise InvalidDescription(
+            f"no driver for {kind} databases ({error}): see the extras of the package",
+            path="database",
+        ) from error
     raise InvalidDescription(
         f"no support for {kind} databases; use sqlite:///path or postgresql://host/name",
         path="database",

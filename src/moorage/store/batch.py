@@ -190,7 +190,12 @@ class Batch:
     def log_rows(self, revision: int) -> list[dict[str, object]]:
         """What the change log says of this commit."""
         return [
-            {"revision": revision, "subject": uuid, "bookings_only": bookings_only}
+            {
+                "revision": revision,
+                "subject": uuid,
+                "bookings_only": bookings_only,
+                "at": self.turn.at,
+            }
             for uuid, bookings_only in self.touched.items()
         ]
 

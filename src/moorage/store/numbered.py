@@ -46,6 +46,14 @@ class NumberedLog:
         self._backend = backend
         self._enter = enter
 
+    def belongs(self, connection: Connection) -> bool:
+        """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
+        del connection
+        return True
+
+    def begin_anew(self, connection: Connection) -> None:
+        """See `Log`."""
+
     def enter(self, connection: Connection, footprint: Footprint) -> Turn:
         """See `Log`. Whatever it touches, a writer is alone."""
         del footprint

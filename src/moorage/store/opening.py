@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 from moorage.store.backends import connect
 from moorage.store.ledger import Ledger
-from moorage.store.upgrade import upgrade
+from moorage.store.upgrade import is_current, upgrade
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from moorage.domain.period import Instant
+    from moorage.store.backends import Backend
     from moorage.usecases.ports import Clock
 
 
@@ -25,9 +29,17 @@ def open_store(database_url: str, *, clock: Clock | None = None) -> Ledger:
     """
     backend = connect(database_url)
     try:
-        with backend.upgrading() as connection:
-            upgrade(connection, now=backend.now() if clock is None else clock.now())
+        # Looked at first: whoever only starts must not keep those who work waiting.
+        if not backend.read(lambda one: is_current(one) and backend.log.belongs(one)):
+            now = backend.now() if clock is None else clock.now()
+            backend.upgrade(lambda connection: _upgrade(backend, connection, now))
     except BaseException:
         backend.close()
         raise
     return Ledger(backend, clock)
+
+
+def _upgrade(backend: Backend, connection: Connection, now: Instant) -> None:
+    upgrade(connection, now=now)
+    if not backend.log.belongs(connection):
+        backend.log.begin_anew(connection)

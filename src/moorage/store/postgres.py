@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import random
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import create_engine, event, text
@@ -25,7 +24,7 @@ from moorage.store.backends import WAIT
 from moorage.store.visible import NUMBER, Line, VisibleLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from sqlalchemy import URL, Connection, Engine
 
@@ -48,18 +47,8 @@ _LATE: Final = frozenset({"55P03", "57014"})
 """Waited too long for a lock, or was cancelled."""
 
 _ALONE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('moorage', 0))")
-_STATUS: Final = text(
-    "SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8)),"
-    " EXISTS (SELECT FROM changes WHERE revision = :number)"
-)
-_RESTORED: Final = (
-    # A copy from another server, where transactions had other numbers: its log means nothing.
-    text("DELETE FROM changes WHERE revision >= pg_current_xact_id()::text::bigint"),
-    text(
-        "UPDATE ledger SET log_start = 0, revision = 0"
-        " WHERE log_start >= pg_current_xact_id()::text::bigint"
-    ),
-)
+_STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8))")
+_LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
 _SETTINGS: Final = (
     "SET application_name = 'moorage'",
     f"SET lock_timeout = {int(WAIT * 1000)}",
@@ -104,14 +93,14 @@ class PostgresBackend:
         """See `Backend`."""
         return self._stubbornly(lambda: self._writing(work))
 
-    @contextmanager
-    def upgrading(self) -> Iterator[Connection]:
+    def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`."""
-        with self._engine.begin() as connection:
+
+        def alone(connection: Connection) -> None:
             connection.execute(_ALONE)
-            yield connection
-            for statement in _RESTORED:
-                connection.execute(statement)
+            work(connection)
+
+        self.write(alone)
 
     def close(self) -> None:
         """See `Backend`."""
@@ -140,33 +129,34 @@ class PostgresBackend:
             connection.info.pop(NUMBER, None)
             transaction = connection.begin()
             result = work(connection)
-            number = connection.info.pop(NUMBER, None)
+            mark = connection.info.pop(NUMBER, None)
             try:
                 transaction.commit()
             except DBAPIError as error:
-                if number is None or not error.connection_invalidated:
+                if mark is None or not error.connection_invalidated:
                     raise
                 broken = error
             else:
                 return result
-        if self._was_committed(number):
+        if self._was_committed(*mark):
             return result
         raise broken  # and be tried again: it left nothing behind
 
-    def _was_committed(self, number: int) -> bool:
+    def _was_committed(self, number: int, at: Instant) -> bool:
         """What became of a transaction whose connection broke at its end.
 
         Raises:
             Busy: nobody could say in time.
         """
         deadline = time.monotonic() + AWAY
-        while time.monotonic() < deadline:
-            status, logged = self.read(lambda c: _status(c, number))
-            if status != "in progress":
-                # The log as well: after a crash a number that nobody remembers is given again.
-                return status == "committed" and logged
+        while self.read(lambda connection: _status(connection, number)) == "in progress":
+            if time.monotonic() > deadline:
+                raise Busy("the database broke off while committing; look before trying again")
             time.sleep(0.05)
-        raise Busy("the database broke off while committing; look before trying again")
+        # Asked afterwards, and of the log, not of the number: one that a crash wiped out before
+        # it reached the disk is given again, to somebody else, at another instant.
+        mark = {"number": number, "at": at}
+        return self.read(lambda connection: bool(connection.execute(_LOGGED, mark).scalar_one()))
 
     # --- several attempts ---------------------------------------------------------------------
 
@@ -247,34 +237,30 @@ def _sentence(error: DBAPIError) -> str:
     return " ".join(str(error.orig).split())
 
 
-def _status(connection: Connection, number: int) -> tuple[str | None, bool]:
+def _status(connection: Connection, number: int) -> str | None:
+    """`in progress`, `committed`, `aborted`; None of a number not given yet (again)."""
     try:
-        status, logged = connection.execute(_STATUS, {"number": number}).one()
+        status: str | None = connection.execute(_STATUS, {"number": number}).scalar_one()
     except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) == "22023":  # a number not given yet (again)
-            return None, False
+        if getattr(error.orig, "sqlstate", None) == "22023":
+            return None
         raise
-    return status, logged
+    return status
 
 
 def _engine(url: URL) -> Engine:
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
     lively = {name: value for name, value in _LIVELY.items() if name not in url.query}
-    try:
-        engine = create_engine(
-            url.update_query_dict(lively),
-            isolation_level="READ COMMITTED",
-            pool_size=_CONNECTIONS // 2,
-            max_overflow=_CONNECTIONS - _CONNECTIONS // 2,
-            pool_timeout=WAIT,
-            pool_use_lifo=True,
-            use_native_hstore=False,
-        )
-    except ModuleNotFoundError as error:
-        raise InvalidDescription(
-            f"{error.name} is not installed: PostgreSQL needs moorage[postgres]", path="database"
-        ) from error
+    engine = create_engine(
+        url.update_query_dict(lively),
+        isolation_level="READ COMMITTED",
+        pool_size=_CONNECTIONS // 2,
+        max_overflow=_CONNECTIONS - _CONNECTIONS // 2,
+        pool_timeout=WAIT,
+        pool_use_lifo=True,
+        use_native_hstore=False,
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type

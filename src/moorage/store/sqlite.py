@@ -95,14 +95,12 @@ class SqliteBackend:
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """See `Backend`. The work is done once."""
-        with self.upgrading() as connection:
+        with self._writing_alone(), self._writer.connect() as connection, _begin(connection):
             return work(connection)
 
-    @contextmanager
-    def upgrading(self) -> Iterator[Connection]:
+    def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`. Every writer is alone here."""
-        with self._writing_alone(), self._writer.connect() as connection, _begin(connection):
-            yield connection
+        self.write(work)
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:

@@ -64,6 +64,7 @@ changes = Table(
     Column("revision", BigInteger, primary_key=True, autoincrement=False),
     Column("subject", _UUID, primary_key=True),
     Column("bookings_only", Boolean, nullable=False),
+    Column("at", BigInteger),
     comment="The change log: which providers a revision touched.",
 )
 

@@ -10,6 +10,8 @@ import os_resource_classes
 import os_traits
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import insert, select, update
 
 from moorage.store import tables
@@ -22,6 +24,19 @@ if TYPE_CHECKING:
 _ONE_AT_A_TIME: Final = Lock()
 """Alembic keeps the running migration in module globals."""
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
+
+
+def is_current(connection: Connection) -> bool:
+    """Whether there is nothing to upgrade; only reads."""
+    reached = MigrationContext.configure(connection).get_current_heads()
+    if set(reached) != set(ScriptDirectory(str(MIGRATIONS)).get_heads()):
+        return False
+    classes, traits = tables.resource_classes.c, tables.traits.c
+    places = dict(map(tuple, connection.execute(select(classes.name, classes.place))))
+    known = set(connection.scalars(select(traits.name)))
+    return known.issuperset(os_traits.get_traits()) and all(
+        places.get(name) == place for place, name in enumerate(os_resource_classes.STANDARDS)
+    )
 
 
 def upgrade(connection: Connection, *, now: Instant) -> None:

@@ -19,6 +19,7 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+import psycopg
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NUMBER: Final = "moorage number"
-"""Where a connection's info keeps the number of the transaction that is about to commit."""
+"""Where a connection's info keeps number and instant of the transaction about to commit."""
 
 KEPT: Final = 50_000
 """Rows the log keeps; a reader that slept longer loads everything anew."""
@@ -83,6 +84,13 @@ _CUT: Final = text(
 _TRIM: Final = text("DELETE FROM changes WHERE revision <= :upto")
 _START: Final = text("UPDATE ledger SET log_start = :upto WHERE log_start < :upto")
 _TOPOLOGY: Final = text("UPDATE ledger SET topology_revision = topology_revision + 1")
+_BELONGS: Final = text(
+    # What is visible has a number below xmax, if it got it here.
+    "SELECT NOT EXISTS (SELECT FROM changes"
+    " WHERE revision >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
+    " AND log_start < pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM ledger"
+)
+_FORGET: Final = (text("TRUNCATE changes"), text("UPDATE ledger SET log_start = 0"))
 _LOG = tables.changes.insert()
 
 
@@ -147,13 +155,13 @@ class Line:
 
     def _one(self, statement: str, parameters: tuple[object, ...]) -> Any:  # noqa: ANN401 - a row
         with self._busy:
-            if self._driver is None:
-                self._driver = self._dial()
-                self.number += 1
             try:
+                if self._driver is None:
+                    self._driver = self._dial()
+                    self.number += 1
                 return self._driver.execute(statement, parameters, prepare=True).fetchone()
-            except Exception as error:
-                broken = self._driver.broken
+            except psycopg.Error as error:
+                broken = self._driver is None or self._driver.broken
                 self._hang_up()
                 # In SQLAlchemy's terms, as every other error of the database.
                 raise DBAPIError(
@@ -179,6 +187,15 @@ class VisibleLog:
         self._stubbornly = stubbornly
         self._commits = count(1)
 
+    def belongs(self, connection: Connection) -> bool:
+        """See `Log`. In a copy from another server transactions had other numbers."""
+        return bool(connection.execute(_BELONGS).scalar_one())
+
+    def begin_anew(self, connection: Connection) -> None:
+        """See `Log`."""
+        for statement in _FORGET:
+            connection.execute(statement)
+
     def enter(self, connection: Connection, footprint: Footprint) -> Turn:
         """See `Log`."""
         parameters = (
@@ -190,7 +207,7 @@ class VisibleLog:
             list(footprint.relied),
         )
         number, instant = connection.exec_driver_sql(_BEGIN, parameters).one()
-        connection.info[NUMBER] = number
+        connection.info[NUMBER] = number, instant
         return Turn(at=instant, number=number, alone=footprint.alone)
 
     def sweep(self, batch: Batch) -> Sequence[str]:
@@ -209,8 +226,8 @@ class VisibleLog:
     def append(self, batch: Batch) -> int:
         """See `Log`. A row is written in any case: it proves that the commit happened."""
         number, connection = batch.turn.number, batch.connection
-        nothing = [{"revision": number, "subject": "", "bookings_only": True}]
-        connection.execute(_LOG, batch.log_rows(number) or nothing)
+        nothing = {"revision": number, "subject": "", "bookings_only": True, "at": batch.turn.at}
+        connection.execute(_LOG, batch.log_rows(number) or [nothing])
         if batch.topology_moved:
             connection.execute(_TOPOLOGY)
         if next(self._commits) % TRIM_EVERY == 0:

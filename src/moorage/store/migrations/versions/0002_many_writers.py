@@ -1,5 +1,6 @@
-"""PostgreSQL: the locks of a commit, taken in one order, in one round trip."""
+"""Many writers at once: the log says when; on PostgreSQL a commit's locks in one round trip."""
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0002"
@@ -61,6 +62,7 @@ $$
 
 
 def upgrade() -> None:
+    op.add_column("changes", sa.Column("at", sa.BigInteger()))
     if op.get_bind().dialect.name == "postgresql":
         op.get_bind().exec_driver_sql(BEGIN)
 
@@ -68,3 +70,4 @@ def upgrade() -> None:
 def downgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         op.execute("DROP FUNCTION moorage_begin")
+    op.drop_column("changes", "at")

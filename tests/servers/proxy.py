@@ -1,0 +1,84 @@
+"""A TCP proxy that a test can make fail: in the middle of a COMMIT, before or after it went out."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from threading import Thread
+from typing import TYPE_CHECKING, Literal, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_COMMIT = b"COMMIT\x00"
+
+
+class Proxy:
+    """Forwards to a port of 127.0.0.1; `cut` says what becomes of the next COMMIT."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self.port = int(self._listener.getsockname()[1])
+        self.cut: Literal["before", "after"] | None = None
+        self.cuts = 0
+        self.deaf = False
+        """New connections are refused."""
+        Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._listener.close()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Break every connection."""
+        while self._open:
+            one = self._open.pop()
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                if self.deaf:
+                    client.close()
+                    continue
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._open += [client, server]
+                Thread(target=self._forth, args=(client, server), daemon=True).start()
+                Thread(target=self._back, args=(client, server), daemon=True).start()
+
+    def _forth(self, client: socket.socket, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := client.recv(65536):
+                if self.cut is not None and _COMMIT in data:
+                    cut, self.cut = self.cut, None
+                    self.cuts += 1
+                    if cut == "after":
+                        # The answer finds nobody, but the server has done it.
+                        client.shutdown(socket.SHUT_RDWR)
+                        server.sendall(data)
+                        server.recv(65536)
+                    break
+                server.sendall(data)
+        self._close(client, server)
+
+    def _back(self, client: socket.socket, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := server.recv(65536):
+                client.sendall(data)
+        self._close(client, server)
+
+    @staticmethod
+    def _close(*both: socket.socket) -> None:
+        for one in both:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)

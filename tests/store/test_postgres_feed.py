@@ -1,0 +1,181 @@
+"""The feed on PostgreSQL: nothing committed is missed, in whatever order commits end (ADR-0007)."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+
+from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, open_store, states, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOSTS = ("a", "b", "c", "d")
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Ledger]:
+    store = open_store(url)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[Ledger]:
+    with opened(postgres_url) as one:
+        for name in HOSTS:
+            stock = PutInventories(name, (Inventory("VCPU", 1_000_000),), None)
+            one.commit(Changeset((CreateProvider(name, name), stock)))
+        yield one
+
+
+@contextmanager
+def slow_writer(url: str, provider: str) -> Iterator[psycopg.Connection]:
+    """A commit that has its number and has written, and does not end yet."""
+    with psycopg.connect(url) as connection:
+        begun = connection.execute(
+            "SELECT number FROM moorage_begin(false, '{}', '{}', '{}', ARRAY[%s], '{}')",
+            (provider,),
+        ).fetchone()
+        assert begun is not None
+        connection.execute(
+            "UPDATE providers SET revision = revision + 1, generation = 1000 WHERE uuid = %s",
+            (provider,),
+        )
+        connection.execute("INSERT INTO changes VALUES (%s, %s, true, 0)", (begun[0], provider))
+        yield connection
+
+
+def claim(consumer: str, provider: str) -> Changeset:
+    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
+    return Changeset((change,))
+
+
+def generations(store: Ledger) -> dict[str, int]:
+    snapshot = store.snapshot()
+    return {name: int(snapshot.generation[snapshot.row(name)]) for name in HOSTS}
+
+
+def said(store: Ledger) -> dict[str, object]:
+    """What a snapshot says, by provider."""
+    snapshot = store.snapshot()
+    columns = snapshot.classes["VCPU"]
+    return {
+        uuid: (
+            int(snapshot.generation[row]),
+            int(snapshot.revisions[row]),
+            int(columns.used[columns.position[row]]),
+            len(snapshot.bookings_of(row)),
+        )
+        for uuid, row in snapshot.row_of.items()
+    }
+
+
+def test_a_commit_that_ends_after_later_ones_is_seen(postgres_url: str, store: Ledger) -> None:
+    before = store.snapshot()
+    with slow_writer(postgres_url, "a") as connection:
+        store.commit(claim("c1", "b"))
+        between = store.snapshot()
+        assert generations(store)["a"] == 1, "not before its end"
+        store.commit(claim("c2", "c"))
+        assert generations(store)["c"] == 2
+        latest = store.snapshot()
+        connection.commit()
+    assert generations(store)["a"] == 1000
+    final = store.snapshot()
+    assert before.revision < between.revision < latest.revision < final.revision
+
+
+def test_a_commit_that_never_ends_is_not_seen(postgres_url: str, store: Ledger) -> None:
+    with slow_writer(postgres_url, "a") as connection:
+        store.commit(claim("c1", "b"))
+        assert generations(store)["b"] == 2
+        connection.rollback()
+    store.commit(claim("c2", "b"))
+    assert generations(store) == {"a": 1, "b": 3, "c": 1, "d": 1}
+
+
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Notes whenever everything is loaded."""
+    found: list[str] = []
+    load = states.every_state
+
+    def watched(connection: object) -> object:
+        found.append("everything")
+        return load(connection)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(states, "every_state", watched)
+    return found
+
+
+def test_nothing_is_loaded_wholly_while_the_line_stands(
+    store: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = loads(monkeypatch)
+    store.snapshot()
+    for number in range(5):
+        store.commit(claim(f"c{number}", "a"))
+        store.snapshot()
+    assert loaded == ["everything"]
+    store._backend._line._driver.close()  # type: ignore[attr-defined]
+    assert generations(store)["a"] == 6
+    assert loaded == ["everything"] * 2, "after a break nothing of before is relied on"
+
+
+def test_who_slept_longer_than_the_log_loads_everything(
+    postgres_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visible, "TRIM_EVERY", 5)
+    monkeypatch.setattr(visible, "KEPT", 3)
+    loaded = loads(monkeypatch)
+    with opened(postgres_url) as sleeper:
+        sleeper.snapshot()
+        for number in range(30):
+            store.commit(claim(f"c{number}", "a"))
+        with psycopg.connect(postgres_url) as connection:
+            row = connection.execute("SELECT count(*), min(revision) FROM changes").fetchone()
+            start = connection.execute("SELECT log_start FROM ledger").fetchone()
+        assert row is not None
+        assert start is not None
+        assert row[0] < 20, "the log is cut"
+        assert 0 < start[0] < row[1], "where it says"
+        assert said(sleeper) == said(store)
+        assert loaded == ["everything"] * 3
+        store.commit(claim("after", "b"))
+        assert said(sleeper) == said(store)
+        assert loaded == ["everything"] * 3
+
+
+def test_the_log_is_not_cut_over_a_commit_that_has_not_ended(
+    postgres_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visible, "TRIM_EVERY", 5)
+    monkeypatch.setattr(visible, "KEPT", 3)
+    with slow_writer(postgres_url, "a") as connection, opened(postgres_url) as sleeper:
+        sleeper.snapshot()
+        for number in range(20):
+            store.commit(claim(f"c{number}", "b"))
+        assert generations(sleeper)["b"] == 21
+        connection.commit()
+        assert generations(sleeper)["a"] == 1000
+
+
+def test_a_copy_from_another_server_is_followed(postgres_url: str, store: Ledger) -> None:
+    """Restored from a dump, the log speaks of transactions that are still to come."""
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE changes SET revision = revision + 1000000000")
+        connection.execute("UPDATE ledger SET log_start = 1000000000")
+    with opened(postgres_url) as restored, psycopg.connect(postgres_url) as connection:
+        restored.commit(claim("c", "a"))
+        assert generations(restored)["a"] == 2
+        row = connection.execute("SELECT max(revision) FROM changes").fetchone()
+        assert row is not None
+        assert row[0] < 1_000_000_000
+        restored.commit(claim("c2", "a"))
+        assert generations(restored)["a"] == 3
