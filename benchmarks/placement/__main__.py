@@ -11,6 +11,7 @@ server CPU and wall time per row. Results go to benchmarks/placement/ when `--wr
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -32,6 +33,8 @@ HERE: Final = Path(__file__).parent
 
 def main() -> None:
     """Measure what was asked for."""
+    # Told to stop, end as by Ctrl-C: with the servers.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     asked = _arguments()
     rows = [
         row
@@ -64,7 +67,7 @@ def _shape(
     with tempfile.TemporaryDirectory(prefix="moorage-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         peer = None
-        if not asked.ours_only and any(row.peer for row in rows):
+        if not asked.ours_only and any(row.peer or row.same for row in rows):
             url = f"sqlite:///{folder / 'theirs.db'}"
             peer = stack.enter_context(theirs(url, folder))
             _note(f"{shape}: theirs filled in", lambda: fill.fill_peer(url, nodes))
@@ -95,7 +98,7 @@ def _row(
         "target": row.target,
         "bound_ms": row.bound_ms,
     }
-    if peer and row.peer and row.same:
+    if peer and row.same:
         figures["agreed"] = same.check(own.client(), peer.client(), row.same)
     limits = {"samples": asked.samples, "seconds": asked.seconds}
     figures["ours"] = measure(own, row, hosts, **limits).as_json()
