@@ -15,6 +15,9 @@ export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 ifeq ($(strip $(UV_DEFAULT_INDEX)),)
 unexport UV_DEFAULT_INDEX
 endif
+ifneq ($(strip $(PIP_CERT)),)
+export SSL_CERT_FILE ?= $(PIP_CERT)
+endif
 
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --only-binary :all: \
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
