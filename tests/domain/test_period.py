@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import (
     DAY,
+    EARLIEST,
     FOREVER,
     HOUR,
+    LATEST,
+    LONGEST,
     MINUTE,
     SECOND,
     Period,
@@ -20,7 +23,7 @@ from moorage.domain.period import (
     to_datetime,
 )
 
-instants = st.integers(min_value=0, max_value=253_402_300_799 * SECOND)
+instants = st.integers(min_value=EARLIEST, max_value=LATEST)
 starts = st.integers(min_value=0, max_value=1_000)
 
 
@@ -95,3 +98,39 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @given(st.integers(min_value=0, max_value=10**9))
 def test_a_duration_survives_its_text(seconds: int) -> None:
     assert parse_duration(format_duration(seconds * SECOND)) == seconds * SECOND
+
+
+@given(st.integers(min_value=-(2**63), max_value=FOREVER))
+def test_every_instant_has_a_text(instant: int) -> None:
+    text = format_instant(instant)
+    assert instant == FOREVER or len(text.partition("-")[0]) == len("2026")
+
+
+@given(instants, st.integers(min_value=0, max_value=LONGEST))
+def test_what_ends_after_a_duration_has_its_own_text(instant: int, duration: int) -> None:
+    end = format_instant(instant + duration)
+    assert from_datetime(datetime.fromisoformat(end)) == instant + duration
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "1969-12-31T23:59:59Z",
+        "9000-01-01T00:00:01Z",
+        "9999-12-31T23:59:59Z",
+        "9999-12-31T23:59:59-14:00",
+    ],
+)
+def test_times_out_of_bounds_are_refused_with_the_bounds(text: str) -> None:
+    with pytest.raises(
+        InvalidDescription, match="between 1970-01-01T00:00:00Z and 9000-01-01T00:00:00Z"
+    ):
+        parse_instant(text)
+
+
+@pytest.mark.parametrize("text", ["36501d", "P9999999999D", "9" * 5000 + "d"])
+def test_a_duration_beyond_a_hundred_years_is_refused(text: str) -> None:
+    with pytest.raises(InvalidDescription, match="duration"):
+        parse_duration(text)

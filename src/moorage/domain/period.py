@@ -3,6 +3,9 @@
 An instant is an integer: microseconds since the Unix epoch, UTC. Integers
 compare, sort and store alike in Python, numpy and every SQL engine, and carry
 no time zone to get wrong. `FOREVER` stands for "no planned end".
+
+Times that are read lie between `EARLIEST` and `LATEST`, and durations are at most `LONGEST`:
+so the end of every hold and claim, a present instant plus a duration, can be written as well.
 """
 
 from __future__ import annotations
@@ -28,7 +31,20 @@ DAY: Final[Duration] = 24 * HOUR
 FOREVER: Final[Instant] = 2**63 - 1
 """The end of a period that has none; also the `lapses_at` of a booking that stays."""
 
+EARLIEST: Final[Instant] = 0
+"""The first instant that may be given: 1970-01-01T00:00:00Z."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final[Instant] = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+"""The last instant that may be given: 9000-01-01T00:00:00Z."""
+
+LONGEST: Final[Duration] = 36_500 * DAY
+"""The longest duration that may be given: a hundred years."""
+
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LONG_TEXT: Final = 64
+"""Characters of a duration; also keeps the numbers in it short enough to be read."""
 _SHORT = re.compile(r"(?:(?P<d>\d+)d)?(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s)?", re.ASCII)
 _ISO = re.compile(
     r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?",
@@ -69,7 +85,7 @@ def parse_instant(text: str) -> Instant:
     """Read an RFC 3339 time with an offset (`2026-11-21T09:00:00Z`).
 
     Raises:
-        InvalidDescription: not a time, or one without an offset.
+        InvalidDescription: not a time, one without an offset, or one that `checked` refuses.
     """
     try:
         when = datetime.fromisoformat(text)
@@ -77,7 +93,21 @@ def parse_instant(text: str) -> Instant:
         raise InvalidDescription(f"not an RFC 3339 time: {text!r}") from error
     if when.tzinfo is None:
         raise InvalidDescription(f"a time needs an offset, such as a final Z: {text!r}")
-    return from_datetime(when)
+    return checked(from_datetime(when))
+
+
+def checked(instant: Instant) -> Instant:
+    """The instant, which lies between `EARLIEST` and `LATEST`.
+
+    Raises:
+        InvalidDescription: it does not.
+    """
+    if not EARLIEST <= instant <= LATEST:
+        raise InvalidDescription(
+            f"a time must lie between {format_instant(EARLIEST)} and {format_instant(LATEST)},"
+            f" not at {format_instant(instant)}"
+        )
+    return instant
 
 
 def from_datetime(when: datetime) -> Instant:
@@ -91,12 +121,14 @@ def to_datetime(instant: Instant) -> datetime:
 
 
 def format_instant(instant: Instant) -> str:
-    """Write an instant as RFC 3339 in UTC; `FOREVER` becomes `forever`."""
+    """Write an instant as RFC 3339 in UTC; `FOREVER` becomes `forever`.
+
+    What lies outside years 1 to 9999 has no such text: the nearest that has one is written.
+    """
     if instant == FOREVER:
         return "forever"
-    when = to_datetime(instant)
-    pattern = "%Y-%m-%dT%H:%M:%S.%fZ" if when.microsecond else "%Y-%m-%dT%H:%M:%SZ"
-    return when.strftime(pattern)
+    when = to_datetime(min(max(instant, _FIRST), _LAST)).replace(tzinfo=None)
+    return f"{when.isoformat()}Z"
 
 
 def parse_duration(text: str) -> Duration:
@@ -105,13 +137,18 @@ def parse_duration(text: str) -> Duration:
     Years and months are refused: their length depends on the calendar.
 
     Raises:
-        InvalidDescription: neither form, or nothing but a unit.
+        InvalidDescription: neither form, nothing but a unit, or more than `LONGEST`.
     """
+    if len(text) > _LONG_TEXT:
+        raise InvalidDescription(f"not a duration such as PT10M or 10m: {text[:_LONG_TEXT]!r}...")
     match = (_ISO if text.startswith("P") else _SHORT).fullmatch(text)
     fields = {unit: int(n) for unit, n in match.groupdict().items() if n} if match else {}
     if not fields:
         raise InvalidDescription(f"not a duration such as PT10M or 10m: {text!r}")
-    return sum(_UNITS[unit] * n for unit, n in fields.items())
+    duration = sum(_UNITS[unit] * n for unit, n in fields.items())
+    if duration > LONGEST:
+        raise InvalidDescription(f"a duration is at most {LONGEST // DAY} days: {text!r}")
+    return duration
 
 
 def format_duration(duration: Duration) -> str:

@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Conflict
-from moorage.domain.period import format_instant
+from moorage.domain.period import checked, format_instant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,8 +46,9 @@ class SettableClock:
 
         Raises:
             ClockRanBackwards: `instant` is before the one it shows.
+            InvalidDescription: it is later than times may be.
         """
-        if instant < self.now():
+        if checked(instant) < self.now():
             raise ClockRanBackwards(
                 f"it is {format_instant(self.now())} already; a simulation's clock only moves"
                 " forward"
@@ -56,5 +57,9 @@ class SettableClock:
 
 
 def create(path: Path, instant: Instant) -> None:
-    """Make the file of a clock that shows `instant`."""
-    path.write_bytes(_INSTANT.pack(instant))
+    """Make the file of a clock that shows `instant`.
+
+    Raises:
+        InvalidDescription: earlier or later than times may be.
+    """
+    path.write_bytes(_INSTANT.pack(checked(instant)))

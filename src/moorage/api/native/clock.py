@@ -20,7 +20,7 @@ class SettableClock(Protocol):
         """The present instant."""
 
     def set(self, instant: Instant) -> None:
-        """Move on to a later instant. InvalidDescription if it is earlier."""
+        """Move on to a later instant. Conflict if it is earlier."""
 
 
 @dataclass(frozen=True, slots=True)
