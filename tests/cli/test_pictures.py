@@ -131,7 +131,7 @@ def test_a_decision_is_one_line() -> None:
     )
 
 
-CONFLICT = {
+CONFLICT: dict[str, Any] = {
     "verdict": "infeasible",
     "stage": "policy",
     "minimal": True,
@@ -177,6 +177,32 @@ def test_a_policy_turned_soft_is_a_relaxation() -> None:
 def test_an_explanation_without_a_conflict_tells_its_note() -> None:
     told_ = explanation.told({"verdict": "undecided", "stage": "policy", "note": "time ran out"})
     assert told_ == "undecided [policy]  time ran out"
+
+
+def test_every_conflict_and_the_note_are_told() -> None:
+    second = {"conflict": [{"resources": "b", "needs": "17 VCPU"}], "minimal": True}
+    told_ = explanation.told({**CONFLICT, "more_conflicts": [second], "note": "independent"})
+    assert told_.splitlines()[1:3] == [
+        "and another conflict (minimal): resources b needs 17 VCPU",
+        "note: independent",
+    ]
+    assert told_.splitlines()[3].startswith("relaxations (each solved): 1. ")
+
+
+def test_a_conflict_of_many_sides_has_a_line_for_each() -> None:
+    sides = [*CONFLICT["conflict"], {"policy": "pair"}, {"topology": "VCPU free", "have": 104}]
+    many = CONFLICT["relaxations"] * 3
+    said = explanation.told({**CONFLICT, "conflict": sides, "relaxations": many}).splitlines()
+    assert said[:6] == [
+        "infeasible [policy]  conflict (minimal):",
+        "  db-ha needs 4 racks",
+        "  pair",
+        "  <->  racks usable for m1.xlarge: 3",
+        "  <->  VCPU free: 104",
+        "relaxations (each solved):",
+    ]
+    assert len(said) == 12
+    assert max(map(len, said)) <= 80
 
 
 def test_only_differences_that_matter_are_told() -> None:

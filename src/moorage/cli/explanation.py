@@ -2,35 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+
+WIDE: Final = 100
+"""Relaxations that together are longer than this get a line each."""
 
 
 def told(explanation: Mapping[str, Any]) -> str:
-    """Two lines: what runs into what, and what would work.
+    """What runs into what, and what would work; two lines where that is simple.
 
     infeasible [policy]  conflict (minimal): db-ha needs 4 racks  <->  racks usable: 3
     relaxations (each solved): 1. db-ha keep 3->2: fits now   2. db count 4->5: fits now
+
+    A conflict of more than two sides has a line for each; further conflicts follow the first.
     """
-    verdict = explanation.get("verdict", "infeasible")
-    parts = [side(item) for item in explanation.get("conflict") or ()]
-    first = f"{verdict} [{explanation.get('stage', '?')}]"
-    if parts:
-        kind = "conflict (minimal)" if explanation.get("minimal") else "conflict"
-        first += f"  {kind}: " + "  <->  ".join(parts)
-    elif explanation.get("note"):
-        first += f"  {explanation['note']}"
-    lines = [first]
-    relaxations = explanation.get("relaxations") or ()
-    if relaxations:
-        numbered = (f"{n}. {relaxation(item)}" for n, item in enumerate(relaxations, start=1))
-        proved = all(item.get("verified") for item in relaxations)
-        lines.append(
-            ("relaxations (each solved): " if proved else "relaxations: ") + "   ".join(numbered)
-        )
-    return "\n".join(lines)
+    head = f"{explanation.get('verdict', 'infeasible')} [{explanation.get('stage', '?')}]"
+    lines = _conflict(f"{head}  ", explanation) or [head]
+    for more in explanation.get("more_conflicts") or ():
+        lines += _conflict("and another ", more)
+    note = explanation.get("note")
+    if note and len(lines) == 1 and lines[0] == head:
+        lines = [f"{head}  {note}"]
+    elif note:
+        lines.append(f"note: {note}")
+    return "\n".join([*lines, *_relaxations(explanation.get("relaxations") or ())])
+
+
+def _conflict(lead: str, conflict: Mapping[str, Any]) -> list[str]:
+    """On one line, or its needs and the facts they run into on lines of their own."""
+    items = conflict.get("conflict") or ()
+    if not items:
+        return []
+    kind = lead + ("conflict (minimal):" if conflict.get("minimal") else "conflict:")
+    if len(items) <= 2:  # noqa: PLR2004 - who and what
+        return [f"{kind} " + "  <->  ".join(side(item) for item in items)]
+    needs = [side(item) for item in items if "topology" not in item]
+    facts = [side(item) for item in items if "topology" in item]
+    return [kind, *(f"  {need}" for need in needs), *(f"  <->  {fact}" for fact in facts)]
+
+
+def _relaxations(relaxations: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not relaxations:
+        return []
+    proved = all(item.get("verified") for item in relaxations)
+    kind = "relaxations (each solved):" if proved else "relaxations:"
+    numbered = [f"{n}. {relaxation(item)}" for n, item in enumerate(relaxations, start=1)]
+    line = "   ".join(numbered)
+    if len(line) <= WIDE:
+        return [f"{kind} {line}"]
+    return [kind, *(f"  {one}" for one in numbered)]
 
 
 def side(item: Mapping[str, Any]) -> str:
