@@ -8,7 +8,7 @@ import pytest
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.ensembles import MemberName, Role
-from moorage.domain.errors import UnknownName, UnknownPolicy
+from moorage.domain.errors import InvalidDescription, UnknownName, UnknownPolicy
 from moorage.domain.period import HOUR, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
@@ -187,7 +187,7 @@ def test_a_fixed_member_stands_where_it_stands_and_takes_nothing() -> None:
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
-        (request(fixed=MappingProxyType({WEB: uuid(9)})), UnknownName),
+        (request(fixed=MappingProxyType({WEB: uuid(9)})), InvalidDescription),
         (request(policies=(statement("p", "affinity", "*", level="row"),)), UnknownName),
         (request(policies=(statement("p", "sprea", "*", max_skew=1),)), UnknownPolicy),
     ],

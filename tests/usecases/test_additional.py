@@ -25,7 +25,7 @@ def test_it_is_the_largest_number_that_fits(service: Service) -> None:
     @settings(max_examples=12, deadline=None)
     @given(
         st.integers(2, 3),
-        st.integers(3, 9),
+        st.integers(3, 8),  # r3 has no room for 9, and `even` needs every rack
         st.sets(st.sampled_from(sorted(POLICIES)), max_size=3),
     )
     def check(count: int, size: int, chosen: set[str]) -> None:

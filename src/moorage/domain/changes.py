@@ -333,12 +333,14 @@ class Changeset:
     """Changes applied in order, in one transaction, or not at all.
 
     `relies_on` maps provider UUID to the revision seen; `topology_revision`, if given, is the
-    topology's. Any that moved is a ProviderConflict, and nothing is written.
+    topology's, and `keepers_revision` that of all ensembles that keep others out. Any that moved
+    is a ProviderConflict, and nothing is written.
     """
 
     changes: tuple[Change, ...]
     relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     topology_revision: int | None = None
+    keepers_revision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

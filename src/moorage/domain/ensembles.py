@@ -23,6 +23,9 @@ _MEMBER: Final = re.compile(r"(?P<role>[^\[\]]+)\[(?P<index>\d{1,6})\]")
 MAX_MEMBERS: Final = 5_000
 """Members of one ensemble; an absurd count is a mistake, not a request."""
 
+KEEPING: Final = "exclusive"
+"""The policy type that, where required, closes its members' domains to others."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class MemberName:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.domain.errors import UnknownName
+from moorage.domain.errors import InvalidDescription
 from moorage.engine.ground import FleetGround
 from moorage.engine.problem import Problem
 from moorage.engine.rules import rules
@@ -56,7 +56,8 @@ def build(request: EnsembleRequest, snapshot: Snapshot, *, kept: Collection[str]
         kept: UUIDs of hosts closed to this request by another ensemble's `exclusive` policy.
 
     Raises:
-        UnknownName: a policy names a level or tree, or a fixed member a host, that is not there.
+        UnknownName: a policy names a level or tree that is not there.
+        InvalidDescription: a fixed member stands on no host.
         UnknownPolicy, InvalidDescription: a policy cannot be understood.
     """
     return state(request, survey(snapshot, request), kept=frozenset(kept))
@@ -146,7 +147,8 @@ def _fixed_row(request: EnsembleRequest, terrain: Terrain, member: object) -> in
         return -1
     row = terrain.row_of.get(host)
     if row is None:
-        raise UnknownName("host", host, path=f"fixed.{member}")
+        # Whose provider that is, or was, is not for everybody who sees the member.
+        raise InvalidDescription(f"{member} stands on no host", path=f"fixed.{member}")
     return row
 
 

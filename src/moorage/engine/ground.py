@@ -32,6 +32,8 @@ class FleetGround:
     eligible_rows: Mapping[str, Bools]
     """Role -> [H] hosts that could hold one member if they were empty."""
     _cache: dict[object, object] = field(default_factory=dict)
+    asked: set[int] = field(default_factory=set)
+    """Rows whose foreigners somebody asked for: what is said here depends on them as well."""
 
     @property
     def topology(self) -> Topology:
@@ -78,4 +80,5 @@ class FleetGround:
 
     def foreigners(self, host: int) -> Sequence[Occupant]:
         """Consumers on the host's tree that are not of this ensemble."""
+        self.asked.add(host)
         return [one for one in self.terrain.occupants_of(host) if one.consumer not in self.own]

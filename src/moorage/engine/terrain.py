@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from moorage.domain.topology import HOST, Level
 from moorage.engine.domains import numbered
+from moorage.engine.sharing import SHARES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
-
-SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
-"""Trait of providers whose inventory others use: not a place to stand on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +145,7 @@ def place_hosts(
 
 def _hosts(snapshot: Snapshot) -> Ints:
     rows = snapshot.roots.astype(np.int64)
-    sharing = snapshot.traits.get(SHARING)
+    sharing = snapshot.traits.get(SHARES)
     return rows if sharing is None else rows[~sharing[rows]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from moorage.domain.ensembles import KEEPING
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.policies.contract import Example, Violation, Weaker
 from moorage.policies.levels import crowd, homeless, plural, standing
@@ -34,7 +35,7 @@ class Exclusive:
     Broken by one for every member in a domain with a foreigner.
     """
 
-    type: ClassVar[str] = "exclusive"
+    type: ClassVar[str] = KEEPING
     summary: ClassVar[str] = "no foreigners in the members' domains"
     examples: ClassVar[tuple[Example, ...]] = (
         Example("an empty host", {}, ("r1/h1",), good=True, foreign=("r1/h2",)),

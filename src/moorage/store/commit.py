@@ -69,6 +69,7 @@ _PURGES: Final = (
 _p, _l = tables.providers.c, tables.ledger.c
 _REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(bindparam("providers", expanding=True)))
 _TOPOLOGY_REVISION = select(_l.topology_revision)
+_KEEPERS_REVISION = select(_l.keepers_revision)
 _MOVE = (
     update(tables.providers)
     .where(_p.uuid.in_(bindparam("providers", expanding=True)))
@@ -124,12 +125,14 @@ def _check_reliance(batch: Batch, changeset: Changeset) -> None:
                 f"provider {uuid}: relied on revision {seen}, found {found.get(uuid)}",
                 subject=uuid,
             )
-    if changeset.topology_revision is not None:
-        stored = batch.connection.scalars(_TOPOLOGY_REVISION).one()
-        if stored != changeset.topology_revision:
+    for subject, relied, query in (
+        ("topology", changeset.topology_revision, _TOPOLOGY_REVISION),
+        ("keepers", changeset.keepers_revision, _KEEPERS_REVISION),
+    ):
+        stored = None if relied is None else batch.connection.scalars(query).one()
+        if stored != relied:
             raise ProviderConflict(
-                f"topology: relied on revision {changeset.topology_revision}, found {stored}",
-                subject="topology",
+                f"{subject}: relied on revision {relied}, found {stored}", subject=subject
             )
 
 

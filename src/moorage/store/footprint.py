@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 MOST: Final = 200
 """Locks of one commit; who needs more takes the one lock over all of them."""
 
+KEEPERS: Final = "keepers"
+"""Locked like a provider: all ensembles that keep others out. That one no longer does, harms
+nobody, so only those that do say that they are changed."""
+
 
 @dataclass
 class Footprint:
@@ -46,6 +50,8 @@ class Footprint:
 def footprint(changeset: Changeset) -> Footprint:
     """What a changeset touches."""
     found = Footprint(relied=set(changeset.relies_on))
+    if changeset.keepers_revision is not None:
+        found.relied.add(KEEPERS)
     # Whoever changes the topology is alone; to rely on it, it is enough not to be.
     for change in changeset.changes:
         note = _NOTES.get(type(change))
@@ -101,6 +107,8 @@ def _take_hold(found: Footprint, change: changes.TakeHold) -> None:
 def _put_ensemble(found: Footprint, change: changes.PutEnsemble) -> None:
     ensemble = change.ensemble
     found.ensembles.add(ensemble.id)
+    if ensemble.keeps_others_out:
+        found.providers.add(KEEPERS)
     tagged = {role.name for role in ensemble.roles if role.tags}
     for member in ensemble.members:
         # What policies read of an occupant changes, so the hosts under such members do too.

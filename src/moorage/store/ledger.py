@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
     from moorage.store.backends import Backend
-    from moorage.usecases.ports import Clock, Named
+    from moorage.usecases.ports import Clock, Keepers, Named
 
 _WHOLE_LEDGER = Page()
 
@@ -37,6 +37,7 @@ class Ledger:
         self._backend = backend
         self._clock = clock
         self._feed = Feed(backend, clock)
+        self._keepers: Keepers | None = None
 
     def close(self) -> None:
         """Let go of the database; the ledger cannot be used afterwards."""
@@ -131,20 +132,13 @@ class Ledger:
             )
         )
 
-    def ensembles_with(self, policy_type: str) -> Sequence[Ensemble]:
-        """See `Store`."""
-        wanted = read.mentioning(tables.ensembles, f'"type":"{policy_type}"')
-        found = self._backend.read(
-            lambda connection: read.listed(
-                connection,
-                tables.ensembles,
-                bodies.ENSEMBLE,
-                wanted,
-                newest_first=False,
-                page=_WHOLE_LEDGER,
-            )
-        )
-        return [one for one in found if any(p.type == policy_type for p in one.policies)]
+    def keepers(self) -> Keepers:
+        """See `Store`. Read in again only after one of them has changed."""
+        known = self._keepers
+        revision = self._backend.read(read.keepers_revision)
+        if known is None or known.revision != revision:
+            known = self._keepers = self._backend.read(read.keepers)
+        return known
 
     def held(self, project_id: str) -> int:
         """See `Store`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import and_, bindparam, func, or_, select
+from sqlalchemy import and_, bindparam, func, or_, select, true
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
 from moorage.store import bodies, rows, tables
-from moorage.usecases.ports import Named
+from moorage.usecases.ports import Keepers, Named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -134,9 +134,26 @@ def held(connection: Connection, project_id: str, *, now: Instant) -> int:
     return int(connection.scalar(count) or 0)
 
 
-def mentioning(table: Table, text: str) -> Select[Any]:
-    """The bodies of rows that contain a text: a sieve, to be judged by whoever reads them."""
-    return select(table.c.body).where(table.c.body.contains(text, autoescape=True))
+def keepers_revision(connection: Connection) -> int:
+    """The revision of all ensembles that keep others out."""
+    return int(connection.scalars(select(tables.ledger.c.keepers_revision)).one())
+
+
+def keepers(connection: Connection) -> Keepers:
+    """Every ensemble that keeps others out, and their revision, in one look."""
+    ensembles, keeping = tables.ensembles.c, tables.keepers.c
+    query = (
+        select(tables.ledger.c.keepers_revision, ensembles.body)
+        .select_from(tables.ledger)
+        .outerjoin(tables.keepers, true())
+        .outerjoin(tables.ensembles, ensembles.id == keeping.ensemble_id)
+        .order_by(ensembles.number)
+    )
+    found = connection.execute(query).all()
+    return Keepers(
+        revision=found[0].keepers_revision,
+        ensembles=tuple(bodies.ENSEMBLE.decode(row.body) for row in found if row.body),
+    )
 
 
 # --- values in bodies -----------------------------------------------------------------------

@@ -54,6 +54,7 @@ ledger = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("revision", BigInteger, nullable=False),
     Column("topology_revision", BigInteger, nullable=False),
+    Column("keepers_revision", BigInteger, nullable=False, server_default="0"),
     Column("log_start", BigInteger, nullable=False),
     comment="One row: the newest revision; the log holds every revision after log_start.",
 )
@@ -178,6 +179,13 @@ ensembles = Table(
     Column("body", Text, nullable=False),
 )
 
+keepers = Table(
+    "keepers",
+    metadata,
+    Column("ensemble_id", _UUID, primary_key=True),
+    comment="Ensembles that keep others out: with a required policy of the type exclusive.",
+)
+
 members = Table(
     "members",
     metadata,
@@ -221,6 +229,9 @@ explanations = Table(
     Column("project_id", _NAME, nullable=False),
     Column("body", Text, nullable=False),
     Column("instance", Text, nullable=False),
+    Column("request", _UUID),
+    Column("digest", _text(64)),
+    Index(None, "project_id", "request"),
 )
 
 flavors = Table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,9 @@ class Found:
     hosts: Mapping[MemberName, str]
     """Root provider UUIDs."""
     policies: tuple[PolicyStatus, ...]
+    relied: frozenset[str]
+    """Root provider UUIDs of every host that the judgement depends on: these hosts, and those
+    that must be free of strangers."""
 
     def place(self, member: MemberName) -> Place:
         """The place of a member: all its resources from its host's root provider."""
@@ -112,11 +115,13 @@ def still_holds(found: Found, built: Built) -> Found | None:
 
 
 def _judged(built: Built, outcome: Outcome, rows: list[int]) -> Found:
-    statuses = verify(built.problem, built.ground, built.rules, rows)
+    ground = replace(built.ground, asked=set())
+    statuses = verify(built.problem, ground, built.rules, rows)
     hosts = (built.problem.hosts[row] for row in rows)
     return Found(
         built=built,
         outcome=outcome,
         hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
         policies=statuses,
+        relied=frozenset(built.problem.hosts[row] for row in ground.asked.union(rows)),
     )

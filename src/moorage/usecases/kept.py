@@ -7,66 +7,59 @@ members are foreign.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from moorage.domain.placement import Occupant
-from moorage.domain.topology import HOST, Level
+from moorage.domain.topology import Level
 from moorage.policies.exclusive import Exclusive
 from moorage.policies.registry import parse
-from moorage.usecases.standing import standing
+from moorage.usecases.standing import hosts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable
 
-    from moorage.domain.ensembles import Ensemble, MemberName, PolicyStatement
-    from moorage.domain.placement import Place
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.ports import Store
+
+    Bools: TypeAlias = NDArray[np.bool_]
 
 
-def kept_hosts(store: Store, snapshot: Snapshot, newcomer: Ensemble) -> frozenset[str]:
+def kept_hosts(
+    keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble
+) -> frozenset[str]:
     """UUIDs of hosts closed to the members of `newcomer`."""
-    found: set[str] = set()
-    for other in store.ensembles_with(Exclusive.type):
-        statements = [one for one in other.policies if one.required and one.type == Exclusive.type]
-        if other.id != newcomer.id and statements:
-            found.update(_kept_by(snapshot, other, statements, newcomer))
-    return frozenset(found)
-
-
-def _kept_by(
-    snapshot: Snapshot, keeper: Ensemble, statements: list[PolicyStatement], newcomer: Ensemble
-) -> Iterator[str]:
     stranger = Occupant(
         consumer="",
         project_id=newcomer.project_id,
         tags=frozenset().union(*(role.tags for role in newcomer.roles)),
     )
-    stand = standing(snapshot, keeper)
-    for statement in statements:
-        policy = parse(statement)
-        assert isinstance(policy, Exclusive)
-        if not policy.forbids(stranger, keeper.project_id):
+    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for keeper in keepers:
+        if keeper.id == newcomer.id:
             continue
-        for edge in keeper.edges(statement):
-            for member in edge:
-                yield from _domain_of(snapshot, stand.places, member, policy)
+        for statement in keeper.policies:
+            if statement.required and statement.type == Exclusive.type:
+                closed |= _closed(snapshot, keeper, statement, stranger)
+    roots = snapshot.roots
+    return frozenset(snapshot.uuids[row] for row in roots[closed[roots]].tolist())
 
 
-def _domain_of(
-    snapshot: Snapshot,
-    places: Mapping[MemberName, Place],
-    member: MemberName,
-    policy: Exclusive,
-) -> Iterator[str]:
-    place = places.get(member)
-    if place is None:
-        return
-    if policy.level == HOST:
-        yield place.host
-        return
-    numbers = snapshot.domains(Level(policy.tree, policy.level))
-    number = int(numbers[snapshot.row_of[place.host]])
-    for row in snapshot.roots.tolist():
-        if number >= 0 and int(numbers[row]) == number:
-            yield snapshot.uuids[row]
+def _closed(
+    snapshot: Snapshot, keeper: Ensemble, statement: PolicyStatement, stranger: Occupant
+) -> Bools:
+    """[P] providers in a domain that the statement's members keep from the stranger."""
+    policy = parse(statement)
+    assert isinstance(policy, Exclusive)
+    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    if policy.forbids(stranger, keeper.project_id):
+        selected = {member for edge in keeper.edges(statement) for member in edge}
+        rows = hosts_of(snapshot, (one for one in keeper.members if one.name in selected))
+        if rows:
+            numbers = snapshot.domains(Level(policy.tree, policy.level))
+            used = np.unique(numbers[rows])
+            closed = np.isin(numbers, used[used >= 0])
+    return closed

@@ -53,6 +53,14 @@ class Page:
     marker: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Keepers:
+    """The ensembles that keep others out (see `Ensemble.keeps_others_out`) at one revision."""
+
+    revision: int
+    ensembles: tuple[Ensemble, ...]
+
+
 class Clock(Protocol):
     """Where the time comes from: the machine's clock, or a simulation's that can be set."""
 
@@ -107,8 +115,12 @@ class Store(Protocol):
     ) -> Sequence[Ensemble]:
         """Ensembles by creation; `project_id` None means every project."""
 
-    def ensembles_with(self, policy_type: str) -> Sequence[Ensemble]:
-        """Every project's ensembles that have a policy of the type, by creation."""
+    def keepers(self) -> Keepers:
+        """Every project's ensembles that keep others out, by creation, and their revision.
+
+        To rely on it, read it before the snapshot: then nothing that a snapshot lacks is in it
+        unless its revision has moved since.
+        """
 
     def held(self, project_id: str) -> int:
         """How many of the project's members have places held or claimed at `now()`."""

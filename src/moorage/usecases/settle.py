@@ -107,9 +107,11 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
     time_limit = time_limit_within(parts.limits, ask.time_limit)
     found: Found | None = None
     for _ in range(parts.limits.attempts):
+        keepers = parts.store.keepers()
         snapshot = parts.store.snapshot()
         stand = standing(snapshot, proposal.ensemble)
-        built = _state(parts, proposal, ask, snapshot, stand)
+        kept = kept_hosts(keepers.ensembles, snapshot, proposal.ensemble)
+        built = _state(proposal, ask, snapshot, stand, kept)
         found = None if found is None else still_holds(found, built)
         if found is None:
             found = find(parts.solver, built, time_limit=time_limit, seed=ask.seed)
@@ -125,7 +127,14 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             return Settled(decision, proposal.ensemble, snapshot, dry_run=True)
         changes = changes_for(parts.store, proposal, decision, found, stand)
         try:
-            parts.store.commit(Changeset(changes, relies_on=_relied(snapshot, found)))
+            parts.store.commit(
+                Changeset(
+                    changes,
+                    relies_on=_relied(snapshot, found),
+                    topology_revision=snapshot.topology_revision,
+                    keepers_revision=keepers.revision,
+                )
+            )
         except (ProviderConflict, CapacityExceeded):
             continue
         return Settled(
@@ -137,7 +146,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
 
 
 def _state(
-    parts: Parts, proposal: Proposal, ask: Ask, snapshot: Snapshot, stand: Standing
+    proposal: Proposal, ask: Ask, snapshot: Snapshot, stand: Standing, kept: frozenset[str]
 ) -> Built:
     anew = proposal.anew(stand)
     period = Period(snapshot.taken_at, FOREVER)
@@ -148,7 +157,6 @@ def _state(
         own_consumers=request.own_consumers | proposal.freed,
         released=request.released | proposal.freed,
     )
-    kept = kept_hosts(parts.store, snapshot, proposal.ensemble)
     return build(request, snapshot, kept=kept | proposal.barred)
 
 
@@ -249,6 +257,8 @@ def _check_quota(parts: Parts, ensemble: Ensemble, wanted: int, *, released: int
 
 
 def _relied(snapshot: Snapshot, found: Found) -> dict[str, int]:
-    """Revisions of every host the answer uses; other hosts may change without breaking it."""
-    rows = {uuid: snapshot.row_of[uuid] for uuid in set(found.hosts.values())}
-    return {uuid: int(snapshot.revisions[row]) for uuid, row in rows.items()}
+    """Revisions of all providers of the hosts the answer depends on; others may change."""
+    trees = [snapshot.tree(snapshot.row_of[uuid]) for uuid in found.relied]
+    return {
+        snapshot.uuids[row]: int(snapshot.revisions[row]) for tree in trees for row in tree.tolist()
+    }

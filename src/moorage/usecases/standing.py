@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.bookings import BookingState
 from moorage.domain.placement import Place
 from moorage.domain.resources import total
+from moorage.engine.sharing import SHARES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,14 +97,41 @@ def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:
     )
 
 
+def hosts_of(snapshot: Snapshot, members: Iterable[Member]) -> list[int]:
+    """Rows of the hosts on which any of these members has a live booking."""
+    found: set[int] = set()
+    for member in members:
+        consumer = consumer_of(member)
+        rows = [
+            row
+            for row in snapshot.rows_of_consumer(consumer)
+            if any(one.consumer == consumer for one in snapshot.bookings_of(row))
+        ]
+        if rows:
+            found.add(_host(snapshot, rows))
+    return sorted(found)
+
+
+def _host(snapshot: Snapshot, rows: Iterable[int]) -> int:
+    """The host that a consumer with bookings on these rows stands on.
+
+    That is the root of the first which does not share its inventory with others: what is
+    taken from a shared store says nothing of where one stands. Whoever takes only from
+    shared ones stands there.
+    """
+    roots = [int(snapshot.root[row]) for row in rows]
+    sharing = snapshot.traits.get(SHARES)
+    own = roots if sharing is None else [root for root in roots if not sharing[root]]
+    return (own or roots)[0]
+
+
 def place_of(snapshot: Snapshot, bookings: Iterable[Booking]) -> Place:
-    """The place that bookings of one consumer make; its host is the root of the first."""
+    """The place that bookings of one consumer make."""
     allocations: dict[str, list[Booking]] = {}
     for booking in bookings:
         allocations.setdefault(booking.provider, []).append(booking)
-    first = snapshot.row_of[next(iter(allocations))]
     return Place(
-        host=snapshot.uuids[int(snapshot.root[first])],
+        host=snapshot.uuids[_host(snapshot, (snapshot.row_of[uuid] for uuid in allocations))],
         allocations=MappingProxyType(
             {uuid: total(one.amounts for one in some) for uuid, some in allocations.items()}
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, select, update
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
 
+_KEEPERS_MOVED: Final = update(tables.ledger).values(
+    keepers_revision=tables.ledger.c.keepers_revision + 1
+)
+
 
 def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
     """See `PutEnsemble`.
@@ -47,6 +51,20 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
     }
     _write(batch, tables.ensembles, "ensemble", ensemble.id, values, change.generation)
     _list_members(batch, ensemble.id, _tags(ensemble))
+    _list_keeper(batch, ensemble.id, keeps=ensemble.keeps_others_out)
+
+
+def _list_keeper(batch: Batch, ensemble_id: str, *, keeps: bool) -> None:
+    """Say whether an ensemble keeps others out; whoever relies on all that do sees it move."""
+    table = tables.keepers
+    mine = table.c.ensemble_id == ensemble_id
+    kept = batch.connection.execute(select(table).where(mine)).first() is not None
+    if keeps and not kept:
+        batch.connection.execute(insert(table).values(ensemble_id=ensemble_id))
+    elif kept and not keeps:
+        batch.connection.execute(delete(table).where(mine))
+    if kept or keeps:
+        batch.connection.execute(_KEEPERS_MOVED)
 
 
 def _tags(ensemble: Ensemble) -> dict[str, str]:
@@ -100,6 +118,7 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     """
     _expect(batch, tables.ensembles, "ensemble", change.id, change.generation)
     _list_members(batch, change.id, {})
+    _list_keeper(batch, change.id, keeps=False)
     batch.connection.execute(delete(tables.ensembles).where(tables.ensembles.c.id == change.id))
 
 

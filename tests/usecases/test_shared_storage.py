@@ -1,0 +1,77 @@
+"""Servers that also take from a sharing provider: they stand on their host, not there."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    PutAggregates,
+    PutInventories,
+    PutTraits,
+    ReplaceAllocations,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.providers import Inventory
+from moorage.testing.service import OPERATOR, Service
+
+NFS = "11111111-1111-4111-8111-111111111111"
+AGGREGATE = "22222222-2222-4222-8222-222222222222"
+HOST = "33333333-3333-4333-8333-333333333333"
+SERVER = "44444444-4444-4444-8444-444444444444"
+VOLUME = "55555555-5555-4555-8555-555555555555"
+
+
+@pytest.fixture
+def shared() -> Iterator[Service]:
+    """A host whose disks are a store shared by aggregate, and a server that takes from both."""
+    service = Service()
+    shares = frozenset({"MISC_SHARES_VIA_AGGREGATE"})
+    aggregate = frozenset({AGGREGATE})
+    changes = (
+        CreateProvider(NFS, "nfs"),
+        PutInventories(NFS, (Inventory("DISK_GB", 1_000),), None),
+        PutTraits(NFS, shares, None),
+        PutAggregates(NFS, aggregate, None),
+        CreateProvider(HOST, "n1"),
+        PutInventories(HOST, (Inventory("VCPU", 16),), None),
+        PutAggregates(HOST, aggregate, None),
+        ReplaceAllocations(
+            Consumer(SERVER, "project-a", "ann", "INSTANCE"),
+            {NFS: {"DISK_GB": 10}, HOST: {"VCPU": 2}},
+            None,
+        ),
+        ReplaceAllocations(
+            Consumer(VOLUME, "project-a", "ann", "VOLUME"), {NFS: {"DISK_GB": 10}}, None
+        ),
+    )
+    service.store.commit(Changeset(changes))
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def ensemble(shared: Service) -> str:
+    body = {"name": "e", "members": [{"name": "web", "count": 0, "resources": {"VCPU": 1}}]}
+    return str(shared.call("POST", "/ensembles", {"ensemble": body}).json["ensemble"]["id"])
+
+
+def test_it_stands_on_its_host(shared: Service, ensemble: str) -> None:
+    path = f"/ensembles/{ensemble}/members"
+    joined = shared.call("POST", path, {"member": {"server_id": SERVER, "name": "web"}})
+    assert joined.status_code == 201, joined.text
+    (member,) = shared.call("GET", path, caller=OPERATOR).json["members"]
+    assert member["host"] == "n1"
+    more = shared.call("POST", path, {"member": {"role": {"name": "web", "count": 1}}})
+    assert more.status_code == 201, more.text
+
+
+def test_what_stands_on_no_host_is_refused_without_naming_providers(
+    shared: Service, ensemble: str
+) -> None:
+    path = f"/ensembles/{ensemble}/members"
+    refused = shared.call("POST", path, {"member": {"server_id": VOLUME, "name": "web"}})
+    assert refused.status_code == 400, refused.text
+    assert refused.json["errors"][0]["detail"] == "web[0] stands on no host"
+    assert NFS not in refused.text
