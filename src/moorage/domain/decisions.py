@@ -114,7 +114,11 @@ def claim_after(state: ClaimState, step: ClaimStep) -> ClaimState:
 
 @dataclass(frozen=True, slots=True)
 class Solve:
-    """How an answer was found. `value` and `bound` are costs (see `Objective`)."""
+    """How an answer was found.
+
+    `value` and `bound` are costs: scale x penalties + the objective's cost (see `Objective`);
+    the penalties themselves are those of the decision's `PolicyStatus`es.
+    """
 
     solver: str
     value: int

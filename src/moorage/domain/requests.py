@@ -33,10 +33,15 @@ class RequestGroup:
 class Objective(StrEnum):
     """What a decision prefers among placements that meet every required policy.
 
-    The cost is added to the penalties of preferred policies; one unit is one host:
-    `spread` counts members that share a host with an earlier member of the ensemble
-    (members - distinct hosts), `pack` counts distinct hosts, and `balance` is the fill, in
-    percent rounded up, of the fullest host used (over the resource classes asked for).
+    Every stated preference goes first: the objective only chooses among placements with the
+    least penalties of preferred policies. It costs, in hosts: `spread` counts members that
+    share a host with an earlier member of the ensemble (members - distinct hosts), `pack` counts
+    distinct hosts, and `balance` is the fill, in percent rounded up, of the fullest host used
+    (over the resource classes asked for).
+
+    A solver's single cost is scale x penalties + the objective's cost, where the scale is more
+    than the objective can cost: members + 1 for `spread` and `pack`; for `balance` 101, or one
+    more than the fill of a host that is over-full already (at most 10,001).
     """
 
     SPREAD = "spread"

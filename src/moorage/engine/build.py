@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from moorage.domain.errors import InvalidDescription
+from moorage.engine.cost import preference_scale
 from moorage.engine.ground import FleetGround
 from moorage.engine.problem import Problem
 from moorage.engine.rules import rules
@@ -85,12 +86,14 @@ def state(
             eligible_rows={role.name: _eligible(role, terrain) for role in roles},
         )
     resolved = rules(request, terrain.topology)
-    problem = _problem(
-        request,
-        terrain,
-        roles,
-        allowed=[_all(terrain, (mask for _, mask in passes[role.name])) for role in roles],
-        primitives=tuple(one for rule in resolved for one in rule.post(ground)),
+    problem = _outranking(
+        _problem(
+            request,
+            terrain,
+            roles,
+            allowed=[_all(terrain, (mask for _, mask in passes[role.name])) for role in roles],
+            primitives=tuple(one for rule in resolved for one in rule.post(ground)),
+        )
     )
     moving = {member.role for member in request.members if member not in request.fixed}
     return Built(
@@ -134,6 +137,18 @@ def _problem(
         domains={level: terrain.domains(level) for level in levels},
         primitives=primitives,
         objective=request.objective,
+    )
+
+
+def _outranking(problem: Problem) -> Problem:
+    """Scale what is preferred, so that every stated preference goes before the objective."""
+    scale = preference_scale(problem)
+    return replace(
+        problem,
+        primitives=tuple(
+            one if one.weight is None else replace(one, weight=scale * one.weight)
+            for one in problem.primitives
+        ),
     )
 
 

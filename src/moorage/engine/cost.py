@@ -36,8 +36,29 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
+MOST_FILL = 10_000
+"""Percent: beyond this a host's fill no longer counts when preferences are weighed against it,
+so that weights stay small enough to be summed in 64 bits."""
+
+
+def preference_scale(problem: Problem) -> int:
+    """What one unit of penalty must cost so that it outranks all the objective can cost.
+
+    One more than the most that `objective_cost` gives for an answer that fits; 1 where there is
+    no objective. For `balance` that is 100, or the fill of a host that is over-full already.
+    """
+    if problem.objective is None:
+        return 1
+    if problem.objective is not Objective.BALANCE:
+        return len(problem.members) + 1
+    used = problem.capacity - problem.free
+    percent = -(-100 * used // np.maximum(problem.capacity, 1))
+    fullest = int(np.where(problem.capacity > 0, percent, 0).max(initial=100))
+    return min(fullest, MOST_FILL) + 1
+
+
 def cost(problem: Problem, rows: Ints) -> Ints:
-    """[N] penalties of the preferred primitives plus the objective's cost."""
+    """[N] penalties of the preferred primitives, by the problem's weights, plus the objective."""
     found = objective_cost(problem, rows)
     for primitive in problem.primitives:
         if primitive.weight is not None:
