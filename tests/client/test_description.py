@@ -71,3 +71,9 @@ def test_a_topology_file_carries_its_lines() -> None:
 def test_an_unknown_key_of_a_topology_file_is_refused() -> None:
     with pytest.raises(InvalidDescription):
         read_topology("levels: {}\ndomains: []\nracks: []\n")
+
+
+def test_a_topology_file_with_a_level_host_is_refused_with_its_line() -> None:
+    with pytest.raises(InvalidDescription, match="lowest level") as refused:
+        read_topology("levels:\n  location: [rack, host]\ndomains: []\n")
+    assert (refused.value.path, refused.value.line) == ("levels.location", 2)

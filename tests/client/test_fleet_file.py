@@ -168,7 +168,10 @@ def test_the_body_carries_every_value() -> None:
     sent = body(part)
     assert [one["name"] for one in sent["providers"]] == ["h1"]
     assert sent["providers"][0]["inventories"]["VCPU"]["total"] == 4
-    assert sent["topology"]["attachments"] == [{"host": "h1", "domain": "r1", "tree": "location"}]
+    assert sent["topology"]["attachments"] == [
+        {"host": "h1", "domain": "r1", "tree": "location", "line": 8}
+    ]
+    assert sent["providers"][0]["line"] == 8
     assert sent["flavors"][0]["required"] == [["CUSTOM_X"], ["CUSTOM_Y", "CUSTOM_Z"]]
     (consumer,) = sent["consumers"]
     assert consumer["allocations"] == {sent["providers"][0]["uuid"]: {"VCPU": 2}}

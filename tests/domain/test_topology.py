@@ -105,3 +105,10 @@ def test_whatever_is_accepted_has_no_cycle(shapes: list[tuple[int, int, int | No
     for domain in built.domains.values():
         assert built.ancestor("location", domain.name, domain.level) == domain.name
         assert built.ancestor("location", domain.name, "no such level") is None
+
+
+@pytest.mark.parametrize("names", [("rack", "host"), ("host",), ("rack", "rack")])
+def test_a_level_that_is_there_already_is_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidDescription) as refused:
+        Topology.build({"location": names}, [])
+    assert refused.value.path == "levels.location"

@@ -66,6 +66,13 @@ def test_a_wrong_row_is_named(change: dict[str, Any], path: str) -> None:
     assert caught.value.path == path
 
 
+def test_an_entry_that_cannot_be_read_is_named() -> None:
+    broken = {column: value for column, value in ROW.items() if column != "Ephemeral"}
+    with pytest.raises(InvalidDescription) as caught:
+        read_listing([ROW, broken])
+    assert caught.value.message == "flavors[1] (m1.gpu): column Ephemeral is missing"
+
+
 def test_loaded_flavors_are_used_and_deleted(service: Service) -> None:
     loaded = service.call("POST", "/flavors/load", {"flavors": [ROW]}, caller=OPERATOR)
     assert loaded.status_code == 200, loaded.text

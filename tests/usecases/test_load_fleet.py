@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from moorage.client.fleet_file import read_fleet
-from moorage.domain.errors import Conflict, Forbidden
+from moorage.domain.errors import Conflict, Forbidden, UnknownName
 from moorage.domain.fleet_expansion import ExpandedFleet, expand, provider_uuid
 from moorage.domain.fleet_parts import FleetPart, parts
 from moorage.domain.providers import Inventory
+from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store
 from moorage.usecases.load_fleet import load_fleet
 from moorage.usecases.ports import Caller
@@ -115,3 +116,35 @@ def test_a_tenant_may_not(store: Ledger, fleet: ExpandedFleet) -> None:
     (part,) = parts(fleet)
     with pytest.raises(Forbidden):
         load_fleet(store, Caller("u", "p", frozenset({"member"})), part)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "path"),
+    [
+        ("HW_CPU_X86_AVX2", "HW_NOPE", "providers.h1.traits"),
+        ("VCPU", "VCPUS", "providers.h1.inventories"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_line_of_its_hosts(
+    store: Ledger, before: str, after: str, path: str
+) -> None:
+    text = """\
+fleet: small
+hosts:
+  - name: h1
+    inventories: {VCPU: 4}
+    traits: [HW_CPU_X86_AVX2, CUSTOM_OWN]
+""".replace(before, after)
+    (part,) = parts(expand(read_fleet(text)))
+    with pytest.raises(UnknownName) as refused:
+        load_fleet(store, OPERATOR, part)
+    assert (refused.value.path, refused.value.line) == (path, 3)
+
+
+def test_a_host_that_is_not_there_is_refused_with_the_line_that_places_it(store: Ledger) -> None:
+    topology = Topology.build(
+        {"location": ("rack",)}, [Domain("r1", "rack")], [Attachment("h77", "r1", line=12)]
+    )
+    with pytest.raises(UnknownName) as refused:
+        load_fleet(store, OPERATOR, FleetPart(topology=topology))
+    assert (refused.value.path, refused.value.line) == ("attachments.h77", 12)

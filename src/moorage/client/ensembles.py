@@ -60,8 +60,8 @@ class Ensembles:
         return made(reply)
 
     def show(self, ensemble_id: str) -> Answer[structs.Ensemble]:
-        """One ensemble."""
-        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}")
+        """One ensemble, with what it violates at present."""
+        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}", params={"compliance": "true"})
         return answer(reply, "ensemble", structs.Ensemble)
 
     def all(self, *, all_projects: bool = False) -> Answer[list[structs.Ensemble]]:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def body(part: FleetPart) -> dict[str, Any]:
     """The JSON document that loads this part."""
     fleet: dict[str, Any] = {
-        "providers": [_provider(one) for one in part.providers],
+        "providers": [
+            {**_provider(one), "line": part.lines.get(one.uuid)} for one in part.providers
+        ],
         "flavors": [_flavor(one) for one in part.flavors],
         "consumers": [_consumer(one) for one in part.load],
     }
@@ -39,7 +41,12 @@ def topology(trees: Topology) -> dict[str, Any]:
             for one in trees.domains.values()
         ],
         "attachments": [
-            {"host": host, "domain": domain, "tree": tree}
+            {
+                "host": host,
+                "domain": domain,
+                "tree": tree,
+                "line": trees.lines.get((tree, host)),
+            }
             for (tree, host), domain in trees.attachments.items()
         ],
     }

@@ -29,6 +29,7 @@ class Role(msgspec.Struct, frozen=True):
     kind: str = "server"
     flavor: str | None = None
     resources: dict[str, int] = {}
+    tags: list[str] = []
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -39,6 +40,15 @@ class Policy(msgspec.Struct, frozen=True):
     members: list[Any] = []
     zip: list[Any] = []
     strength: Any = "required"
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """One way in which a policy is broken at present."""
+
+    policy: str
+    text: str = ""
+    members: list[str] = []
+    amount: int = 0
 
 
 class Ensemble(msgspec.Struct, frozen=True):
@@ -53,6 +63,8 @@ class Ensemble(msgspec.Struct, frozen=True):
     created_at: str | None = None
     updated_at: str | None = None
     decision: Decision | None = None
+    compliance: list[Violation] = []
+    """What is violated at present; empty too where it was not asked for."""
 
 
 class Member(msgspec.Struct, frozen=True):

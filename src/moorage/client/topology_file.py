@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moorage.domain.topology import HOST
 from moorage.heat import expect
 from moorage.heat.marked import parse
 
@@ -26,9 +27,7 @@ def read_topology(text: str) -> dict[str, Any]:
     fields = expect.mapping(
         top, required=("levels", "domains"), optional=("attachments", "revision")
     )
-    levels = {
-        tree: list(expect.texts(node)) for tree, node in expect.mapping(fields["levels"]).items()
-    }
+    levels = {tree: _levels(node) for tree, node in expect.mapping(fields["levels"]).items()}
     attachments = fields.get("attachments")
     return {
         "levels": levels,
@@ -41,6 +40,13 @@ def read_topology(text: str) -> dict[str, Any]:
             for one in (expect.items(attachments) if attachments else ())
         ],
     }
+
+
+def _levels(node: Marked) -> list[str]:
+    names = list(expect.texts(node))
+    if HOST in names:
+        raise node.invalid(f"{HOST} is the lowest level of every tree by itself; leave it out")
+    return names
 
 
 def _entry(node: Marked, required: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:

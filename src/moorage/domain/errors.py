@@ -58,8 +58,10 @@ class InvalidDescription(MoorageError):
 class UnknownName(InvalidDescription):
     """A name in the description refers to nothing. `kind` is the noun, as in the glossary."""
 
-    def __init__(self, kind: str, name: str, *, path: str | None = None) -> None:
-        super().__init__(f"no such {kind}: {name}", path=path)
+    def __init__(
+        self, kind: str, name: str, *, path: str | None = None, line: int | None = None
+    ) -> None:
+        super().__init__(f"no such {kind}: {name}", path=path, line=line)
         self.kind = kind
         self.name = name
 

@@ -8,7 +8,7 @@ means the same things.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
@@ -43,6 +43,8 @@ class ExpandedFleet:
     load: tuple[ForeignLoad, ...]
     class_of: Mapping[str, str]
     """Host name -> name of its host class."""
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Provider -> line where the file describes its host class."""
 
 
 def provider_uuid(host: str) -> str:
@@ -85,6 +87,14 @@ def expand(fleet: Fleet) -> ExpandedFleet:
         load=tuple(load),
         class_of=MappingProxyType(
             {name: host_class.name for host_class, names in hosts for name in names}
+        ),
+        lines=MappingProxyType(
+            {
+                provider_uuid(name): host_class.names.line
+                for host_class, names in hosts
+                for name in names
+                if host_class.names.line is not None
+            }
         ),
     )
 

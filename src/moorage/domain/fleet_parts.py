@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from moorage.domain.flavors import Flavor
     from moorage.domain.fleet_expansion import ExpandedFleet
@@ -30,6 +30,8 @@ class FleetPart:
     load: tuple[ForeignLoad, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     topology: Topology | None = None
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Provider -> line of the file that describes it, where there is a file."""
 
 
 def parts(fleet: ExpandedFleet, hosts_per_part: int = HOSTS_PER_PART) -> Iterator[FleetPart]:
@@ -46,4 +48,5 @@ def parts(fleet: ExpandedFleet, hosts_per_part: int = HOSTS_PER_PART) -> Iterato
             load=tuple(load for one in providers for load in on_host.get(one.uuid, ())),
             flavors=fleet.flavors if start == 0 else (),
             topology=fleet.topology if start == starts[-1] else None,
+            lines={one.uuid: fleet.lines[one.uuid] for one in providers if one.uuid in fleet.lines},
         )

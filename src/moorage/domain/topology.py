@@ -13,7 +13,7 @@ same zone 2, otherwise 3. Hosts without a domain at a level share none there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, UnknownName
@@ -69,6 +69,8 @@ class Topology:
     """(tree, name) -> domain."""
     attachments: Mapping[tuple[str, str], str]
     """(tree, host name) -> name of the domain it stands in."""
+    lines: Mapping[tuple[str, str], int] = field(default_factory=dict, compare=False, repr=False)
+    """(tree, host name) -> line of the file that says so; only where one was just read."""
 
     @classmethod
     def build(
@@ -80,9 +82,12 @@ class Topology:
         """Check and index a topology.
 
         Raises:
-            InvalidDescription: a duplicate, unknown or cyclic parent, a level out of order, a
-                host attached twice in one tree; `line` tells where when the input knew.
+            InvalidDescription: a level called `host`, a level or domain twice, an unknown or
+                cyclic parent, a level out of order, a host attached twice in one tree; `line`
+                tells where when the input knew.
         """
+        for tree, names in levels.items():
+            _check_levels(tree, names)
         known: dict[tuple[str, str], Domain] = {}
         for domain in domains:
             _check_level(domain, levels)
@@ -95,6 +100,7 @@ class Topology:
         for domain in known.values():
             _check_parent(domain, known, levels)
         attached: dict[tuple[str, str], str] = {}
+        lines: dict[tuple[str, str], int] = {}
         for one in attachments:
             if (one.tree, one.domain) not in known:
                 raise InvalidDescription(
@@ -108,7 +114,9 @@ class Topology:
                     path=f"attachments.{one.host}",
                     line=one.line,
                 )
-        return cls(levels=dict(levels), domains=known, attachments=attached)
+            if one.line is not None:
+                lines[one.tree, one.host] = one.line
+        return cls(levels=dict(levels), domains=known, attachments=attached, lines=lines)
 
     def find_level(self, name: str, tree: str = DEFAULT_TREE) -> Level:
         """The level of that name; `host` exists in every tree.
@@ -147,6 +155,17 @@ class Topology:
 
 
 EMPTY: Final = Topology(levels={}, domains={}, attachments={})
+
+
+def _check_levels(tree: str, names: tuple[str, ...]) -> None:
+    path = f"levels.{tree}"
+    if HOST in names:
+        raise InvalidDescription(
+            f"tree {tree}: {HOST} is the lowest level of every tree by itself; leave it out",
+            path=path,
+        )
+    if len(set(names)) < len(names):
+        raise InvalidDescription(f"tree {tree}: a level is named twice", path=path)
 
 
 def _check_level(domain: Domain, levels: Mapping[str, tuple[str, ...]]) -> None:

@@ -26,11 +26,20 @@ def read_listing(rows: object) -> tuple[Flavor, ...]:
     """Read the whole listing.
 
     Raises:
-        InvalidDescription: not such a listing; the path names the row and column.
+        InvalidDescription: not such a listing; path and message name the row and column.
     """
     if not isinstance(rows, list):
         raise InvalidDescription("a flavor listing is a list", path="flavors")
-    return tuple(read_row(row, f"flavors[{index}]") for index, row in enumerate(rows))
+    return tuple(_entry(row, f"flavors[{index}]") for index, row in enumerate(rows))
+
+
+def _entry(row: object, path: str) -> Flavor:
+    try:
+        return read_row(row, path)
+    except InvalidDescription as error:
+        name = row.get("Name") if isinstance(row, Mapping) else None
+        called = f" ({name})" if isinstance(name, str) and name else ""
+        raise InvalidDescription(f"{path}{called}: {error.message}", path=error.path) from error
 
 
 def read_row(row: object, path: str) -> Flavor:

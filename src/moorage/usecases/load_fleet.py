@@ -23,11 +23,12 @@ from moorage.domain.changes import (
     PutTraits,
     ReplaceAllocations,
 )
-from moorage.domain.errors import Conflict
+from moorage.domain.errors import Conflict, UnknownName
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
 from moorage.usecases.access import for_operators
 from moorage.usecases.recorded_providers import recorded
+from moorage.usecases.roles import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,6 +62,7 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> Loaded:
     Raises:
         Forbidden: the caller is no operator.
         Conflict: the ledger has something of the same name that differs.
+        UnknownName: a resource class or trait of a new host; path and line say whose.
         UnknownName, CapacityExceeded, ConstraintViolated, ConcurrentUpdate: from the commit.
     """
     for_operators(caller)
@@ -77,6 +79,7 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> Loaded:
         raise Conflict(
             "the fleet differs from the ledger: " + "; ".join(differences[:SHOWN]) + more
         )
+    _check_names(Names(store), part, hosts)
     changes = tuple(_changes(hosts, load, flavors, topology))
     revision = store.commit(Changeset(changes)).revision if changes else snapshot.revision
     written = len(hosts) + len(load) + len(flavors)
@@ -87,6 +90,23 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> Loaded:
         flavors=len(flavors),
         unchanged=len(part.providers) + len(part.load) + len(part.flavors) - written,
     )
+
+
+def _check_names(known: Names, part: FleetPart, hosts: list[ResourceProvider]) -> None:
+    """Look the standard names up, so that an error says whose; custom ones are made here."""
+    for host in hosts:
+        path = f"providers.{host.name}"
+        classes = frozenset(one.resource_class for one in host.inventories)
+        try:
+            known.check_classes(_standard(classes), f"{path}.inventories")
+            known.check_traits(_standard(host.traits), f"{path}.traits")
+        except UnknownName as error:
+            error.line = part.lines.get(host.uuid)
+            raise
+
+
+def _standard(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in names if not is_custom_name(name))
 
 
 def _is_new(provider: ResourceProvider, snapshot: Snapshot, differences: list[str]) -> bool:

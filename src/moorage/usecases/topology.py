@@ -26,8 +26,9 @@ def put_topology(
     for_operators(caller)
     snapshot = parts.store.snapshot()
     roots = {snapshot.names[row] for row in snapshot.roots.tolist()}
-    for _, host in topology.attachments:
+    for tree, host in topology.attachments:
         if host not in roots:
-            raise UnknownName("host", host, path=f"attachments.{host}")
+            line = topology.lines.get((tree, host))
+            raise UnknownName("host", host, path=f"attachments.{host}", line=line)
     if not dry_run:
         parts.store.commit(Changeset((PutTopology(topology),)))

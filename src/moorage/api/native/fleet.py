@@ -76,6 +76,7 @@ def load(call: Call) -> Reply:
         load=tuple(_load(one) for one in body.consumers),
         flavors=tuple(flavor_of(one, one.id or one.name) for one in body.flavors),
         topology=None if body.topology is None else topology_of(body.topology),
+        lines={one.uuid: one.line for one in body.providers if one.line is not None},
     )
     done = load_fleet(call.parts.store, call.caller, part)
     return Reply(

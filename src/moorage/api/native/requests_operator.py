@@ -91,6 +91,7 @@ class ProviderBody(Struct, frozen=True, forbid_unknown_fields=True):
     inventories: dict[Name, InventoryBody] = {}
     traits: Annotated[list[Name], Meta(max_length=1000)] = []
     aggregates: Annotated[list[Uuid], Meta(max_length=1000)] = []
+    line: int | None = None
 
 
 class ConsumerBody(Struct, frozen=True, forbid_unknown_fields=True):

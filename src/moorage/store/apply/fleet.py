@@ -59,9 +59,10 @@ def put_topology(batch: Batch, change: PutTopology) -> None:
     """
     roots = select(tables.providers.c.name).where(tables.providers.c.parent.is_(None))
     known = set(batch.connection.scalars(roots))
-    for _, host in change.topology.attachments:
+    for tree, host in change.topology.attachments:
         if host not in known:
-            raise UnknownName("host", host, path=f"attachments.{host}")
+            line = change.topology.lines.get((tree, host))
+            raise UnknownName("host", host, path=f"attachments.{host}", line=line)
     _write(batch, change.topology)
 
 
