@@ -41,13 +41,14 @@ NAMES = (
 class World:
     """The application under test: made anew by each fixture, as the files expect."""
 
-    def __init__(self, make: Callable[..., Any]) -> None:
+    def __init__(self, make: Callable[..., Any], new_database: Callable[[], str]) -> None:
         self._make = make
+        self._new_database = new_database
         self.wire: Any = None
         self.app: Application | None = None
 
     def begin(self, access: Access, cors: CorsConfig) -> None:
-        self.wire = self._make(open_store("sqlite://"), access, "")
+        self.wire = self._make(open_store(self._new_database()), access, "")
         self.app = with_cors(self.wire.kernel, cors)
 
     def end(self) -> None:
@@ -131,10 +132,32 @@ def profile(fixture: object) -> tuple[Access, CorsConfig]:
     return access, CorsConfig()
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_database(request: pytest.FixtureRequest) -> Iterator[Callable[[], str]]:
+    """Makes a database without any rows, on a private file or on a server."""
+    if request.param == "sqlite":
+        yield lambda: "sqlite://"
+        return
+    databases = request.getfixturevalue("postgres_databases")
+    made: list[str] = []
+
+    def migrated() -> str:
+        made.append(databases.migrated())
+        return made[-1]
+
+    yield migrated
+    for url in made:
+        databases.release(url)
+
+
 @pytest.fixture
-def world(wire_class: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(
+    wire_class: Callable[..., Any],
+    new_database: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[World]:
     """The reference's fixtures, made to build on Moorage."""
-    made = World(wire_class)
+    made = World(wire_class, new_database)
 
     def start(fixture: Any) -> None:
         made.begin(*profile(fixture))

@@ -31,15 +31,11 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def new_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Of a database that nobody has opened yet."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'ledger.db'}"
-        return
-    databases = request.getfixturevalue("postgres_databases")
-    url = databases.empty()
-    yield url
-    databases.drop(url)
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return str(request.getfixturevalue("postgres_databases").empty())
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ import pytest
 from sqlalchemy import make_url
 
 from moorage.store import open_store
+from moorage.store.tables import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,12 +143,14 @@ class PostgresServer:
 
 
 class Databases:
-    """Makes databases on a server, each a copy of one that was migrated once."""
+    """Makes databases on a server. Those that are up to date are emptied and used again."""
 
     def __init__(self, url: str) -> None:
         self._url = make_url(url).set(drivername="postgresql")
         self._admin = self._url.render_as_string(hide_password=False)
         self._template: str | None = None
+        self._made: set[str] = set()
+        self._idle: list[str] = []
 
     def _do(self, statement: str) -> None:
         with psycopg.connect(self._admin, autocommit=True) as connection:
@@ -156,28 +159,52 @@ class Databases:
     def url_of(self, name: str) -> str:
         return self._url.set(database=name).render_as_string(hide_password=False)
 
+    def _create(self, rest: str = "") -> str:
+        name = f"moorage_test_{os.getpid()}_{next(_numbers)}"
+        self._do(f"CREATE DATABASE {name} {rest}")
+        self._made.add(name)
+        return name
+
     def empty(self) -> str:
         """The URL of a database without tables."""
-        name = f"moorage_test_{os.getpid()}_{next(_numbers)}"
-        self._do(f"CREATE DATABASE {name}")
-        return self.url_of(name)
+        return self.url_of(self._create())
 
     def migrated(self) -> str:
-        """The URL of a database that is up to date."""
+        """The URL of a database that is up to date, without rows but the standard ones."""
+        if self._idle:
+            url = self._idle.pop()
+            with psycopg.connect(url) as connection:
+                connection.execute(_EMPTY)
+            return url
         if self._template is None:
-            url = self.empty()
-            open_store(url).close()
-            self._template = str(make_url(url).database)
-        name = f"moorage_test_{os.getpid()}_{next(_numbers)}"
-        self._do(f"CREATE DATABASE {name} TEMPLATE {self._template} STRATEGY file_copy")
-        return self.url_of(name)
+            self._template = self._create()
+            open_store(self.url_of(self._template)).close()
+        return self.url_of(self._create(f"TEMPLATE {self._template} STRATEGY file_copy"))
 
-    def drop(self, url: str) -> None:
-        self._do(f"DROP DATABASE IF EXISTS {make_url(url).database} WITH (FORCE)")
+    def release(self, url: str) -> None:
+        """Give back what `migrated` made."""
+        # What a test left open must not get in the way of the next.
+        name = make_url(url).database
+        self._do(
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{name}'"
+        )
+        self._idle.append(url)
 
     def close(self) -> None:
-        if self._template is not None:
-            self._do(f"DROP DATABASE IF EXISTS {self._template} WITH (FORCE)")
+        """Drop them all: needed where the server lives on."""
+        for name in self._made:
+            self._do(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+_KEPT = {"ledger", "resource_classes", "traits"}
+_EMPTY = f"""
+SET lock_timeout = 10000;
+TRUNCATE {", ".join(table.name for table in metadata.sorted_tables if table.name not in _KEPT)}
+RESTART IDENTITY;
+DELETE FROM resource_classes WHERE place IS NULL;
+DELETE FROM traits WHERE name LIKE 'CUSTOM%';
+UPDATE ledger SET revision = 0, topology_revision = 0, log_start = 0;
+"""
 
 
 @contextmanager
@@ -210,7 +237,7 @@ def postgres_url(postgres_databases: Databases) -> Iterator[str]:
     """A database of the test's own, up to date."""
     url = postgres_databases.migrated()
     yield url
-    postgres_databases.drop(url)
+    postgres_databases.release(url)
 
 
 @pytest.fixture
