@@ -161,6 +161,25 @@ def test_a_place_in_a_nested_template_starts_with_its_file() -> None:
         compile_template(Source(template, files={"lib/a.yaml": nested}))
     assert caught.value.path == "lib/a.yaml.resources.s.properties.flavor.yaql"
     assert caught.value.line == 3
+    assert caught.value.message.startswith("in lib/a.yaml: ")
+
+
+def test_a_nested_file_that_is_no_yaml_is_named() -> None:
+    template = "heat_template_version: wallaby\nresources: {a: {type: lib/a.yaml}}\n"
+    with pytest.raises(InvalidDescription, match=r"^in lib/a.yaml: not YAML") as caught:
+        compile_template(Source(template, files={"lib/a.yaml": "a: [", "lib/a": "b: ["}))
+    assert caught.value.path == "lib/a.yaml"
+
+
+def test_what_the_service_refuses_in_a_nested_file_names_it() -> None:
+    nested = (
+        "heat_template_version: wallaby\nresources:\n"
+        "  s: {type: OS::Nova::Server, properties: {flavor: nope}}\n"
+    )
+    template = "heat_template_version: wallaby\nresources: {a: {type: a.yaml}}\n"
+    compiled = compile_template(Source(template, files={"a.yaml": nested}))
+    error = compiled.located(InvalidDescription("no such flavor: nope", path="members[0].flavor"))
+    assert (error.message, error.line) == ("in a.yaml: no such flavor: nope", 3)
 
 
 def test_nested_templates_are_found_where_their_parent_is() -> None:

@@ -20,7 +20,7 @@ from moorage.heat.selectors import Cast
 from moorage.heat.template import read_template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
     from moorage.heat.found import Found
@@ -55,6 +55,8 @@ class Compiled:
     notes: tuple[str, ...]
     places: Mapping[str, Marked] = field(default_factory=dict, compare=False, repr=False)
     """Path in the description (`members[0]`, `policies[2]`) -> where the template says it."""
+    files: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Names of the nested templates that came along."""
 
     def located(self, error: InvalidDescription) -> InvalidDescription:
         """The same error about the description, with its place in the template."""
@@ -64,6 +66,7 @@ class Compiled:
             if isinstance(place.value, dict):
                 place = place.value.get(rest.partition(".")[0].partition("[")[0], place)
             error.path, error.line = place.path, place.line
+            _name_file(error, self.files)
         return error
 
 
@@ -72,8 +75,25 @@ def compile_template(source: Source) -> Compiled:
 
     Raises:
         InvalidDescription: anything that cannot be understood or is not supported; `path` and
-            `line` name the place (a nested template's path starts with its file's name).
+            `line` name the place. In a nested template the path starts with the file's name, and
+            the message with "in" and that name: a line alone would be taken for the root's.
     """
+    try:
+        return _compiled(source)
+    except InvalidDescription as error:
+        _name_file(error, source.files)
+        raise
+
+
+def _name_file(error: InvalidDescription, files: Collection[str]) -> None:
+    path = error.path or ""
+    inside = [file for file in files if path == file or path.startswith((f"{file}.", f"{file}["))]
+    if inside:
+        error.message = f"in {max(inside, key=len)}: {error.message}"
+        error.args = (error.message,)
+
+
+def _compiled(source: Source) -> Compiled:
     found = list(_expanded(source))
     servers = [one for one in found if isinstance(one, Server)]
     if not servers:
@@ -97,6 +117,7 @@ def compile_template(source: Source) -> Compiled:
             **{f"members[{i}]": first[role.name] for i, role in enumerate(roles)},
             **{f"policies[{i}]": node for i, (_, node) in enumerate(policies)},
         },
+        files=frozenset(source.files),
     )
 
 
