@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import told
 from moorage.cli.command import Command
-from moorage.cli.ensemble import current
+from moorage.cli.ensemble import current, newest
 from moorage.cli.output import Shown, fields, short, table
 from moorage.client.lookup import UUID, pick
 
@@ -101,7 +101,7 @@ class Show(Command):
 
 
 class List(Command):
-    """List the claims of an ensemble's decision."""
+    """List the claims of an ensemble's newest decision, also when its hold has lapsed."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Whose."""
@@ -110,7 +110,7 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """List."""
         with self.client() as client:
-            decision = current(client, client.ensembles.find(args.ensemble))
+            decision = newest(client, client.ensembles.find(args.ensemble))
             answer = client.claims.all(str(decision.id))
         rows = [
             (short(one.id), one.member, one.status, one.server_id or "-", one.expires_at or "-")

@@ -53,7 +53,7 @@ class Show(Command):
             [
                 ("id", one.id),
                 ("ensemble", f"{one.ensemble_id} (generation {one.ensemble_generation})"),
-                ("status", one.status),
+                ("status", _status(one.status)),
                 ("held until", one.expires_at),
                 ("found by", found_by(one)),
             ]
@@ -70,6 +70,16 @@ class Show(Command):
         if policies:
             parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
         return Shown(answer.body, stack(*parts))
+
+
+_PAST = frozenset({"expired", "released", "superseded"})
+
+
+def _status(status: str) -> str:
+    """A decision that is over says where members were to stand, not where they do."""
+    return (
+        f"{status} (what it decided; ensemble show says what stands)" if status in _PAST else status
+    )
 
 
 def found_by(decision: Decision) -> str:

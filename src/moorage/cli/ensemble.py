@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told
+from moorage.cli import policy_standing, told
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, console, fields, short, stack, table
 from moorage.client.errors import Missing
+from moorage.client.structs import Assignment
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from moorage.client.moorage import Moorage
-    from moorage.client.structs import Decision, Ensemble
+    from moorage.client.structs import Decision, Ensemble, Member
 
 CURRENT = frozenset({"held", "confirmed", "closed"})
 """States in which a decision says where members stand."""
@@ -32,6 +33,18 @@ def current(client: Moorage, ensemble_id: str) -> Decision:
         if decision.status in CURRENT:
             return client.decisions.show(str(decision.id)).value
     raise Missing("decision in force for ensemble", short(ensemble_id))
+
+
+def newest(client: Moorage, ensemble_id: str) -> Decision:
+    """The newest decision, whatever became of it: claims outlive the hold they were made under.
+
+    Raises:
+        Missing: nothing was ever decided.
+    """
+    found = client.decisions.all(ensemble_id=ensemble_id).value
+    if not found:
+        raise Missing("decision about ensemble", short(ensemble_id))
+    return client.decisions.show(str(found[0].id)).value
 
 
 class Show(Command):
@@ -64,14 +77,22 @@ class Show(Command):
                 survival = client.ensembles.survivability(ensemble_id)
                 return Shown(survival.body, survived(survival.value))
             if args.map:
-                decision = current(client, ensemble_id)
-                from moorage.cli.placement_map import picture
+                found = client.ensembles.members(ensemble_id)
+                return Shown(found.body, self._map(ensemble_id, found.value))
+            shown = client.ensembles.judged(ensemble_id)
+            members = client.ensembles.members(ensemble_id).value
+        return Shown(shown.body, described(shown.value, shown.body["ensemble"], members))
 
-                width = console(self.app.stdout).width
-                answer = client.decisions.show(str(decision.id))
-                return Shown(answer.body, picture(decision.assignments, width))
-            shown = client.ensembles.show(ensemble_id)
-        return Shown(shown.body, described(shown.value, shown.body["ensemble"]))
+    def _map(self, ensemble_id: str, members: Sequence[Member]) -> RenderableType:
+        """The members where they stand now, whichever decision or server brought them there."""
+        from moorage.cli.placement_map import picture, summed
+
+        placed = [Assignment(one.name, domains=one.domains) for one in members if one.domains]
+        if not placed:
+            raise Missing("placed member in ensemble", short(ensemble_id))
+        drawn = picture(placed, console(self.app.stdout).width)
+        unplaced = summed(one.name for one in members if not one.domains)
+        return stack(drawn, "", f"not placed: {unplaced}") if unplaced else drawn
 
 
 def survived(body: Mapping[str, Any]) -> str:
@@ -93,8 +114,10 @@ def _kept(roles: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def described(ensemble: Ensemble, body: Mapping[str, Any]) -> RenderableType:
-    """The ensemble's fields, its roles and its policies."""
+def described(
+    ensemble: Ensemble, body: Mapping[str, Any], members: Sequence[Member]
+) -> RenderableType:
+    """The ensemble's fields, its roles, and its policies as they stand now."""
     decision = ensemble.decision
     head = fields(
         [
@@ -106,23 +129,22 @@ def described(ensemble: Ensemble, body: Mapping[str, Any]) -> RenderableType:
             ("decision", "none" if decision is None else told.decided(decision)),
         ]
     )
-    standing = {} if decision is None else {one.name: one for one in decision.policies}
     roles = [
         (role.name, role.count, role.flavor or "-", _amounts(role.resources))
         for role in ensemble.members
     ]
+    described_policies = body.get("policies", ())
+    met = policy_standing.standing(ensemble, described_policies, members)
     policies = [
-        (
-            policy["name"],
-            _selected(policy),
-            " ".join([policy["type"], *_parameters(policy)]),
-            _met(standing.get(policy["name"])),
-        )
-        for policy in body.get("policies", ())
+        (policy["name"], _selected(policy), " ".join([policy["type"], *_parameters(policy)]), how)
+        for policy, how in zip(described_policies, met, strict=True)
     ]
     parts = [head, "", table(["role", "#count", "flavor", "resources"], roles)]
     if policies:
         parts += ["", table(["policy", "members", "rule", "met"], policies)]
+    broken = policy_standing.violations(ensemble)
+    if broken:
+        parts += ["", *broken]
     return stack(*parts)
 
 
@@ -151,13 +173,6 @@ def _parameters(policy: Mapping[str, Any]) -> list[str]:
         shown = ",".join(map(str, value)) if isinstance(value, list) else value
         said.append(f"{name}={shown}")
     return said
-
-
-def _met(status: Any) -> str:  # noqa: ANN401 - a PolicyStatus or None
-    if status is None:
-        return "-"
-    slack = "" if status.slack is None else f" (slack {status.slack})"
-    return f"yes{slack}" if status.satisfied else f"no (costs {status.penalty})"
 
 
 class List(Command):
@@ -199,7 +214,7 @@ class Confirm(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """Confirm."""
         with self.client() as client:
-            decision = current(client, client.ensembles.find(args.ensemble))
+            decision = newest(client, client.ensembles.find(args.ensemble))
             answer = client.decisions.confirm(str(decision.id))
         return Shown(answer.body, told.confirmed(answer.body))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, console
 from moorage.cli.shipped import read_text
+from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
@@ -101,4 +102,9 @@ class Show(Command):
 
         with self.client() as client:
             answer = client.fleet.show()
+        known = sorted({name for host in answer.value["hosts"] for name in host["resources"]})
+        if args.resource and known and args.resource not in known:
+            raise InvalidDescription(
+                f"no host has {args.resource}; there are: {', '.join(known)}", path="--resource"
+            )
         return Shown(answer.body, picture(answer.value, args.resource, {}))

@@ -9,6 +9,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, table
 from moorage.cli.placement_map import natural
+from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
@@ -58,17 +59,20 @@ class Add(Command):
 
     examples = """
         moorage member add b1d7 --server 8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b --role web
-        moorage member add b1d7 --role cache --flavor m1.small --count 2
+        moorage member add b1d7 --role cache --flavor m1.small --count 2   # a new role
+        moorage member add b1d7 --role web --count 2                       # more of one
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Who joins."""
         parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
         parser.add_argument("--role", required=True, help="the role to join, or a new one")
-        who = parser.add_mutually_exclusive_group(required=True)
+        who = parser.add_mutually_exclusive_group()
         who.add_argument("--server", metavar="UUID", help="a running server")
-        who.add_argument("--flavor", help="describe new members instead")
-        parser.add_argument("--count", type=int, default=1, metavar="N", help="with --flavor")
+        who.add_argument("--flavor", help="the flavor of a new role; one that exists has its own")
+        parser.add_argument(
+            "--count", type=int, metavar="N", help="so many more (default: 1); not with --server"
+        )
         parser.add_argument(
             "--on-violation",
             choices=("reject", "accept_and_report"),
@@ -79,12 +83,16 @@ class Add(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """Add."""
         member: dict[str, Any]
+        if args.server and args.count is not None:
+            raise InvalidDescription("one server is one member", path="--count")
         if args.server:
             member = {"server_id": args.server, "name": args.role}
             if args.on_violation:
                 member["on_violation"] = args.on_violation
         else:
-            role = {"name": args.role, "flavor": args.flavor, "count": args.count}
+            role = {"name": args.role, "count": 1 if args.count is None else args.count}
+            if args.flavor:
+                role["flavor"] = args.flavor
             member = {"role": role, "decide": decide_body(args, [args.role])}
         with self.client() as client:
             answer = client.ensembles.add_member(
@@ -94,7 +102,8 @@ class Add(Command):
         if made.decision is not None:
             return Shown(answer.body, told.created(made))
         violations = answer.body.get("violations") or ()
-        lines = [f"{args.server or args.flavor} joins {args.role}"]
+        newcomer = args.server or f"{member['role']['count']} more"
+        lines = [f"{newcomer} joins {args.role}"]
         lines += [f"VIOLATED {one['policy']}: {one['text']}" for one in violations]
         return Shown(answer.body, "\n".join(lines))
 

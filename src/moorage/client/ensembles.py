@@ -60,7 +60,12 @@ class Ensembles:
         return made(reply)
 
     def show(self, ensemble_id: str) -> Answer[structs.Ensemble]:
-        """One ensemble, with what it violates at present."""
+        """One ensemble."""
+        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}")
+        return answer(reply, "ensemble", structs.Ensemble)
+
+    def judged(self, ensemble_id: str) -> Answer[structs.Ensemble]:
+        """One ensemble, with what its members violate where they stand now."""
         reply = self._call("GET", f"/v1/ensembles/{ensemble_id}", params={"compliance": "true"})
         return answer(reply, "ensemble", structs.Ensemble)
 

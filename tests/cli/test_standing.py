@@ -1,0 +1,124 @@
+"""What is told of an ensemble is how it stands now, not what was decided once."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.cli.policy_standing import standing
+from moorage.client.structs import Ensemble, Member, Policy, Role, Violation
+
+pytestmark = pytest.mark.process
+
+WEB = """\
+name: {name}
+members: [{{name: web, count: 2, flavor: m1.small}}]
+policies: [{{name: apart, type: anti-affinity, members: [web]}}]
+"""
+
+
+@pytest.fixture
+def web(sim: Any, tmp_path: Path) -> Iterator[str]:
+    """Two web servers on hosts of their own, held; the ensemble's id."""
+    file = tmp_path / "web.yaml"
+    file.write_text(WEB.format(name=f"web-{uuid.uuid4().hex[:8]}"), encoding="utf-8")
+    made = sim.body("ensemble", "create", "-f", str(file), "--hold", "30m")
+    yield made["ensemble"]["id"]
+    sim("ensemble", "delete", made["ensemble"]["id"])
+
+
+def joined_on(sim: Any, host: str) -> str:
+    """A server that runs on that host, of no ensemble."""
+    fence = {"name": "there", "type": "fence", "members": ["one"], "domains": [host]}
+    file = Path(sim.environment["XDG_STATE_HOME"]) / "one.json"
+    role = {"name": "one", "flavor": "m1.small"}
+    file.write_text(
+        json.dumps({"name": "one", "members": [role], "policies": [fence]}), encoding="utf-8"
+    )
+    other = sim.body("ensemble", "create", "-f", str(file))["ensemble"]["id"]
+    claim = sim("claim", "create", other, "one[0]", "--flavor", "m1.small").out.split()[1]
+    server = str(uuid.uuid4())
+    assert sim("claim", "set", claim, "--active", "--server", server).status == 0
+    assert sim("ensemble", "delete", other).status == 0
+    return server
+
+
+def test_a_server_that_broke_a_policy_is_seen_and_drawn(sim: Any, web: str) -> None:
+    host = sim.body("member", "list", web)["members"][0]["domains"]["host"]
+    server = joined_on(sim, host)
+    words = ("--role", "web", "--server", server, "--on-violation", "accept_and_report")
+    assert sim("member", "add", web, *words).status == 0
+    shown = sim("ensemble", "show", web).out
+    assert "yes" not in shown
+    assert f"VIOLATED apart: host {host}" in shown
+    assert f"{host}  web[0,2]" in sim("ensemble", "show", web, "--map").out
+
+
+def test_what_confirm_gave_back_is_not_met(sim: Any, web: str) -> None:
+    assert "yes (slack" in sim("ensemble", "show", web).out
+    sim("claim", "create", web, "web[0]", "--flavor", "m1.small")
+    assert sim("ensemble", "confirm", web).status == 0
+    assert "so far (1 of 2 placed)" in sim("ensemble", "show", web).out
+    drawn = sim("ensemble", "show", web, "--map").out
+    assert drawn.endswith("not placed: web[1]\n")
+
+
+def test_claims_are_listed_when_nothing_is_in_force(sim: Any, web: str) -> None:
+    sim("claim", "create", web, "web[0]", "--flavor", "m1.small")
+    assert sim("decision", "release", web).status == 0
+    assert "released (what it decided" in sim("decision", "show", web).out
+    listed = sim("claim", "list", web)
+    assert listed.status == 0, listed
+    assert "web[0]" in listed.out
+    refused = sim("ensemble", "confirm", web)
+    assert refused.status == 4, refused
+    assert "no decision in force" not in refused.err
+
+
+def test_more_of_a_role_needs_no_flavor(sim: Any, web: str) -> None:
+    told = sim("member", "add", web, "--role", "web", "--count", "2")
+    assert told.status == 0, told
+    assert len(sim.body("member", "list", web)["members"]) == 4
+    assert sim("member", "add", web, "--role", "web").status == 0
+    assert len(sim.body("member", "list", web)["members"]) == 5
+    both = sim("member", "add", web, "--role", "web", "--server", web, "--count", "2")
+    assert "one server is one member" in both.err
+
+
+def test_a_resource_that_no_host_has_is_an_error(sim: Any) -> None:
+    told = sim("fleet", "show", "--resource", "NOPE")
+    assert told.status == 1
+    assert "no host has NOPE; there are: " in told.err
+    assert "VCPU" in told.err
+
+
+@pytest.mark.parametrize(
+    ("selectors", "said"),
+    [
+        ({"members": ["a"]}, "NO"),
+        ({"members": ["a"], "strength": {"preferred": 2}}, "no"),
+        ({"zip": ["b", "b"]}, "so far (1 of 2 placed)"),
+        ({"members": [{"tag": "t"}]}, "yes"),
+        ({"members": ["tag:t", "b[0]"]}, "yes"),
+        ({"members": ["b[1]"]}, "-"),
+    ],
+)
+def test_a_policy_stands_as_its_members_do(selectors: Any, said: str) -> None:
+    policy = {"name": "p", "type": "affinity", **selectors}
+    broken = [Violation("p", "text")] if selectors.get("members") == ["a"] else []
+    ensemble = Ensemble(
+        id="e",
+        members=[Role("a"), Role("b", count=2), Role("c", tags=["t"])],
+        policies=[Policy("p", "affinity")],
+        compliance=broken,
+    )
+    members = [
+        Member("a[0]", "a", "held"),
+        Member("b[0]", "b", "active"),
+        Member("b[1]", "b", "unplaced"),
+        Member("c[0]", "c", "held"),
+    ]
+    assert standing(ensemble, [policy], members) == [said]
