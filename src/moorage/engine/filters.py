@@ -7,7 +7,7 @@ explanations need how many rows each rule rejected. Reason ids are those of `dom
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from moorage.engine.view import Stock, View
 
     Bools: TypeAlias = NDArray[np.bool_]
+
+_FEW: Final = 4
+"""A part of the fleet smaller than one in so many is judged row by row, else as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,14 @@ def gives(view: View, resource_class: ResourceClass, amount: int) -> Bools:
     return spread_over_rows(view, columns, fits)
 
 
+def given_together(view: View, among: Bools, amounts: Amounts) -> Iterator[Bools]:
+    """Per class of `amounts`: the rows of `among` that can give it."""
+    rows = np.flatnonzero(among)
+    few = len(rows) * _FEW < len(among)
+    for name, amount in amounts.items():
+        yield given_by(view, rows, name, amount) if few else among & gives(view, name, amount)
+
+
 def given_by(
     view: View, rows: NDArray[np.integer], resource_class: ResourceClass, amount: int
 ) -> Bools:
@@ -216,11 +227,16 @@ def resources(view: View, amounts: Amounts) -> Iterator[Filter]:
 
 def same_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
     """All rules of a group that one provider must meet alone (Placement's suffixed group)."""
+    yield from right_provider(view, group)
+    yield from resources(view, group.resources)
+
+
+def right_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
+    """The same but for resources."""
     yield from required_traits(view, group)
     yield from forbidden_traits(view, group)
     yield from own_aggregates(view, group)
     yield from in_tree(view, group)
-    yield from resources(view, group.resources)
 
 
 def any_provider(view: View, group: RequestGroup) -> Iterator[Filter]:

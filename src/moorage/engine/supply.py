@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts
     from moorage.engine.view import Bools, View
-
-_FEW: Final = 4
-"""A part of the fleet smaller than one in so many is judged row by row, else as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,8 @@ def supply(view: View, group: RequestGroup, pairs: Sharing) -> Supply:
 
 
 def _suffixed(view: View, group: RequestGroup, pairs: Sharing) -> Supply:
-    mask = filters.passing(view.alive, filters.same_provider(view, group))
+    right = filters.passing(view.alive, filters.right_provider(view, group))
+    mask = reduce(np.logical_and, filters.given_together(view, right, group.resources), right)
     slot = Slot(group.suffix, group.resources, mask, mask, pairs)
     return Supply((slot,), (), _trees_of(view, slot))
 
@@ -88,15 +86,9 @@ def _slots(
     pairs: Sharing,
 ) -> Iterator[Slot]:
     base, lendable = masks
-    rows = np.flatnonzero(base | lendable)
-    few = len(rows) * _FEW < len(base)
-    for name, amount in group.resources.items():
-        gives = (
-            filters.given_by(view, rows, name, amount) if few else filters.gives(view, name, amount)
-        )
-        own = base & gives
-        lends = lendable & gives if len(pairs) else own
-        yield Slot("", {name: amount}, own, lends, pairs)
+    each = filters.given_together(view, base | lendable if len(pairs) else base, group.resources)
+    for (name, amount), gives in zip(group.resources.items(), each, strict=True):
+        yield Slot("", {name: amount}, base & gives, lendable & gives, pairs)
 
 
 def _admitted(view: View, group: RequestGroup, pairs: Sharing) -> Sharing:

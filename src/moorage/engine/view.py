@@ -103,14 +103,17 @@ class View(Protocol):
 
 
 class _Each(Mapping[str, U]):
-    """A mapping seen through a function, one looked-up value at a time."""
+    """A mapping seen through a function, each value made when it is first looked up."""
 
     def __init__(self, source: Mapping[str, T], change: Callable[[T], U]) -> None:
         self._source = source
         self._change: Callable[..., U] = change
+        self._made: dict[str, U] = {}
 
     def __getitem__(self, key: str) -> U:
-        return self._change(self._source[key])
+        if key not in self._made:
+            self._made[key] = self._change(self._source[key])
+        return self._made[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._source)
@@ -156,12 +159,12 @@ class Tree:
         """All rows, under the one root."""
         return Grouping(np.arange(len(self.rows), dtype=np.int32), self.root)
 
-    @property
+    @cached_property
     def traits(self) -> Mapping[str, Bools]:
         """Masks over the tree."""
         return _Each(self._snapshot.traits, lambda mask: mask[self.rows])
 
-    @property
+    @cached_property
     def aggregates(self) -> Mapping[str, Rows]:
         """Members among the tree's rows."""
 
@@ -170,7 +173,7 @@ class Tree:
 
         return _Each(self._snapshot.aggregates, inside)
 
-    @property
+    @cached_property
     def classes(self) -> Mapping[str, Stock]:
         """Columns over the tree."""
         return _Each(self._snapshot.classes, self._part)

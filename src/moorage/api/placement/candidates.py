@@ -41,7 +41,7 @@ def list_all(parts: Parts, request: Request) -> Response:
 
 def _check_names(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> None:
     classes = {name for group in query.groups for name in group.resources}
-    unknown = unknown_classes(parts.store, classes)
+    unknown = unknown_classes(parts.store, snapshot, classes)
     if unknown:
         raise BadQuery(
             "Invalid resource class in resources parameter: "

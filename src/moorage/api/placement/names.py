@@ -29,9 +29,9 @@ def trait_order(name: str) -> tuple[bool, str]:
     return name not in STANDARD_TRAITS, name
 
 
-def unknown_classes(store: Store, names: Iterable[str]) -> list[str]:
-    """Names that are no resource class, sorted. The ledger is asked only when it must be."""
-    doubtful = set(names) - STANDARD_CLASSES
+def unknown_classes(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:
+    """Names that are no resource class, sorted. What a provider has needs no look at the ledger."""
+    doubtful = {name for name in names if name not in snapshot.classes} - STANDARD_CLASSES
     if doubtful:
         doubtful -= {one.name for one in store.resource_classes()}
     return sorted(doubtful)

@@ -78,7 +78,7 @@ def _filters(parts: Parts, request: Request, snapshot: Snapshot) -> RequestGroup
     """The query as a request for one provider that meets it alone."""
     text = request.value("resources")
     resources: Mapping[str, int] = {} if text is None else query.resources(text)
-    unknown = unknown_classes(parts.store, resources)
+    unknown = unknown_classes(parts.store, snapshot, resources)
     if unknown:
         raise BadQuery(
             "Invalid resource class in resources parameter: "
