@@ -1,5 +1,6 @@
 """The tenant's commands over a running simulation of three racks."""
 
+import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -146,7 +147,8 @@ def test_confirm_frees_what_is_not_claimed(sim: Any, web: str) -> None:
     sim("claim", "create", web, "web[0]", "--flavor", "m1.small")
     told = sim("ensemble", "confirm", web)
     assert told.out == "confirmed 1/2 claimed, 1 released: web[1]\n"
-    assert sim("ensemble", "confirm", web).status == 4
+    again = sim("ensemble", "confirm", web)
+    assert (again.status, again.out) == (0, "confirmed 1/2 claimed, 0 released\n"), again
 
 
 def test_set_changes_counts_and_policies(sim: Any, web: str) -> None:
@@ -178,7 +180,16 @@ def test_a_saved_problem_is_replayed(sim: Any, web: str, tmp_path: Path) -> None
     saved = tmp_path / "instance.json"
     told = sim("replay", error["explanation"]["id"], "--save", str(saved))
     assert re.fullmatch(r"infeasible by \w+ in \d+ ms, as recorded\n", told.out), told
-    assert sim.body("replay", str(saved))["replay"]["verdict"] == "infeasible"
+    again = sim.body("replay", str(saved))["replay"]
+    assert (again["verdict"], again["recorded"], again["same"]) == (
+        "infeasible",
+        "infeasible",
+        True,
+    )
+    document = json.loads(saved.read_text("utf-8"))
+    saved.write_text(json.dumps(document | {"recorded": "feasible"}), encoding="utf-8")
+    differs = sim("replay", str(saved))
+    assert (differs.status, "DIFFERS: recorded feasible" in differs.out) == (1, True)
     saved.write_text("{}", encoding="utf-8")
     assert "not an instance" in sim("replay", str(saved)).err
 

@@ -15,6 +15,8 @@ from moorage.engine.instance import (
     loads,
     loads_built,
     loads_outcome,
+    recorded,
+    with_recorded,
 )
 from moorage.engine.problem import Outcome, Verdict
 from moorage.engine.verify import verify
@@ -64,11 +66,27 @@ def _changed(**fields: object) -> str:
         (_changed(kind="outcome"), "no body"),
         (_changed(request={}), "damaged"),
         (_changed(request=None), "damaged"),
+        (_changed(outcome={}), "unknown key 'outcome'"),
     ],
 )
 def test_what_is_no_instance_is_refused(data: str, text: str) -> None:
     with pytest.raises(InvalidDescription, match=text):
         loads_built(data)
+
+
+def test_a_verdict_is_kept_with_an_instance_of_either_kind() -> None:
+    built = story_a()
+    for bare in (dumps_built(built), dumps(built.problem)):
+        assert recorded(bare) is None
+        kept = with_recorded(bare, Verdict.INFEASIBLE)
+        assert recorded(kept) is Verdict.INFEASIBLE
+        assert recorded(with_recorded(kept, Verdict.FEASIBLE)) is Verdict.FEASIBLE
+        assert dumps(loads(kept)) == dumps(built.problem)
+
+
+def test_a_recorded_verdict_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidDescription, match="recorded 'maybe'"):
+        recorded(_changed(recorded="maybe"))
 
 
 def test_a_bare_problem_cannot_be_explained() -> None:

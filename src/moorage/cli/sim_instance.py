@@ -41,7 +41,7 @@ class Replay(Command):
         """Solve and compare."""
         saved = self._saved(args.instance)
         if args.save:
-            Path(args.save).write_text(saved.instance, encoding="utf-8")
+            Path(args.save).write_bytes(saved.kept())
         outcome = solved(saved.instance, args.time_limit, args.seed)
         found = str(outcome.verdict)
         same = saved.verdict is None or found == saved.verdict
@@ -64,7 +64,10 @@ class Replay(Command):
 
     def _saved(self, text: str) -> Saved:
         if text == "-" or Path(text).is_file() or text.endswith(".json"):
-            return Saved(read_text(text), None)
+            from moorage.engine.instance import recorded
+
+            instance = read_text(text)
+            return Saved(instance, recorded(instance))
         with self.client() as client:
             answer = client.explanations.show(text, instance=True).value
         from moorage.cli.output import as_json
@@ -78,6 +81,15 @@ class Saved:
 
     instance: str
     verdict: str | None
+
+    def kept(self) -> bytes:
+        """The instance with its verdict in it, as a file keeps it."""
+        from moorage.engine.instance import with_recorded
+        from moorage.engine.problem import Verdict
+
+        if self.verdict is None:
+            return self.instance.encode()
+        return with_recorded(self.instance, Verdict(self.verdict))
 
 
 def solved(instance: str, time_limit: str, seed: int) -> Outcome:

@@ -3,7 +3,8 @@
 One form serves bug reports, regression tests, benchmarks and the way to a solver process. There
 are two kinds: `dumps` writes a bare problem, which is enough to solve it; `dumps_built` writes
 the request and the terrain it was made of, which is enough to solve, verify and explain it.
-The same content gives the same bytes.
+The same content gives the same bytes. Beside its body a file may keep the verdict that was
+`recorded` when it was saved, to compare a later answer with.
 """
 
 from __future__ import annotations
@@ -79,6 +80,30 @@ def loads_built(data: bytes | str) -> Built:
         raise InvalidDescription(f"a damaged instance: {error!r}") from error
 
 
+def with_recorded(data: bytes | str, verdict: Verdict) -> bytes:
+    """The same instance, with the verdict that was given on it.
+
+    Raises:
+        InvalidDescription: not an instance.
+    """
+    document = _document(data)
+    document["recorded"] = str(verdict)
+    return _bytes(document)
+
+
+def recorded(data: bytes | str) -> Verdict | None:
+    """The verdict kept with an instance, or None.
+
+    Raises:
+        InvalidDescription: not an instance, or a verdict that is none.
+    """
+    found = _document(data).get("recorded")
+    try:
+        return None if found is None else Verdict(found)
+    except ValueError as error:
+        raise InvalidDescription(f"a damaged instance: recorded {found!r}") from error
+
+
 def dumps_outcome(outcome: Outcome) -> bytes:
     """A solver's answer."""
     return _write(
@@ -123,11 +148,20 @@ def _built(body: Mapping[str, Any]) -> Built:
 
 
 def _write(kind: str, body: Mapping[str, object]) -> bytes:
-    document = {"format": FORMAT, "version": VERSION, "kind": kind, kind: body}
+    return _bytes({"format": FORMAT, "version": VERSION, "kind": kind, kind: body})
+
+
+def _bytes(document: Mapping[str, object]) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _read(data: bytes | str) -> tuple[str, Mapping[str, Any]]:
+    document = _document(data)
+    kind = document["kind"]
+    return kind, document[kind]
+
+
+def _document(data: bytes | str) -> dict[str, Any]:
     try:
         document = json.loads(data)
     except ValueError as error:
@@ -142,4 +176,7 @@ def _read(data: bytes | str) -> tuple[str, Mapping[str, Any]]:
     body = document.get(kind) if isinstance(kind, str) else None
     if not isinstance(kind, str) or not isinstance(body, dict):
         raise InvalidDescription("a damaged instance: no body")
-    return kind, body
+    unknown = document.keys() - {"format", "version", "kind", kind, "recorded"}
+    if unknown:
+        raise InvalidDescription(f"not an instance: unknown key {min(unknown)!r}")
+    return document
