@@ -9,13 +9,17 @@ import pytest
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_ensemble
 from moorage.domain.topology import DEFAULT_TREE
-from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
+from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.compliance import broken_policies
 from moorage.usecases.create_ensemble import Made, create_ensemble
 from moorage.usecases.joint import Ask
 from moorage.usecases.parts import Parts
 from moorage.usecases.ports import Caller
 from moorage.usecases.settle import Naming
+
+# Operators, of two projects: they may name hosts in policies.
+MINE = Caller("ann", "project-a", frozenset({"admin"}))
+OTHER = Caller("bob", "project-b", frozenset({"admin"}))
 
 Overtaken = Callable[[Callable[[], object]], Parts]
 
@@ -53,7 +57,7 @@ def test_a_rack_is_kept_from_strangers_that_come_at_the_same_time(
     made: list[Made] = []
     parts = overtaken(lambda: made.append(create(service.parts, OTHER, quick)))
     with pytest.raises(Exception, match="no placement meets the request"):
-        create(parts, TENANT, slow)
+        create(parts, MINE, slow)
     (first,) = made
     assert broken_policies(service.store.snapshot(), first.ensemble) == ()
 
@@ -70,7 +74,7 @@ def test_a_policy_put_meanwhile_counts(service: Service, overtaken: Overtaken) -
         answers.append(said.status_code)
 
     with pytest.raises(Exception, match="no placement meets the request"):
-        create(overtaken(put), TENANT, NEIGHBOUR)
+        create(overtaken(put), MINE, NEIGHBOUR)
     assert answers == [200]
 
 
@@ -94,7 +98,7 @@ def test_topology_that_moves_is_looked_at_again(service: Service, overtaken: Ove
         answers.append(said.status_code)
 
     with pytest.raises(Exception, match="no placement meets the request"):
-        create(overtaken(put), TENANT, apart)
+        create(overtaken(put), MINE, apart)
     assert answers == [200]
     attached = service.store.snapshot().topology.attachments
     assert {attached[DEFAULT_TREE, f"h{i}"] for i in range(1, 10)} == {"r1"}
@@ -104,7 +108,7 @@ def test_other_racks_may_change_meanwhile(service: Service, overtaken: Overtaken
     made: list[Made] = []
     parts = overtaken(lambda: made.append(create(service.parts, OTHER, one("far", "h4"))))
     snapshot = service.store.snapshot()
-    owner = create(parts, TENANT, RACK_OWNER)
+    owner = create(parts, MINE, RACK_OWNER)
     assert made
     assert owner.decision is not None
     assert owner.decision.revision == snapshot.revision, "it was not decided again"
@@ -117,15 +121,15 @@ def test_no_keeper_is_beyond_a_page(service: Service) -> None:
     first = create_ensemble(service.parts, OTHER, read_ensemble(body), None, naming).ensemble
     more = (replace(first, id=service.parts.ids.uuid()) for _ in range(1_000))
     service.store.commit(Changeset(tuple(PutEnsemble(ensemble, None) for ensemble in more)))
-    create(service.parts, TENANT, one("owner", "h1", exclusive("host")))
+    create(service.parts, MINE, one("owner", "h1", exclusive("host")))
     assert len(service.store.keepers().ensembles) == 1_002
     assert refused(service, OTHER, one("stranger", "h1"))
 
 
 def test_who_no_longer_keeps_others_out_is_forgotten(service: Service) -> None:
-    owner = create(service.parts, TENANT, one("owner", "h1", exclusive("host"))).ensemble
+    owner = create(service.parts, MINE, one("owner", "h1", exclusive("host"))).ensemble
     assert refused(service, OTHER, one("stranger", "h1"))
     path = f"/ensembles/{owner.id}/policies/alone"
-    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    assert service.call("DELETE", path, caller=MINE, headers={"If-Match": "*"}).status_code == 204
     assert service.store.keepers().ensembles == ()
     assert not refused(service, OTHER, one("stranger", "h1"))

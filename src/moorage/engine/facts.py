@@ -63,12 +63,24 @@ def facts(built: Built, elements: tuple[Element, ...]) -> tuple[tuple[str, int],
             roles = dict.fromkeys(m.role for edge in rule.edges for m in edge)
             for level in dict.fromkeys(_levels(built, element.name)) or (None,):
                 found |= {_label(built, level, role): _usable(built, level, role) for role in roles}
+            found |= _named_hosts(built, rule)
         else:
             label = _label(built, None, element.name)
             found[label] = _usable(built, None, element.name)
             if element.kind == RESOURCES:
                 found |= _free(built, element.name)
     return tuple(found.items())
+
+
+def _named_hosts(built: Built, rule: Rule) -> dict[str, int]:
+    """How many hosts are left where a policy names them, whatever else holds."""
+    rows = {
+        one.hosts if isinstance(one, OnlyOn) else frozenset(range(built.considered)) - one.hosts
+        for one in built.problem.primitives
+        if one.policy == rule.statement.name and isinstance(one, OnlyOn | NeverOn)
+    }
+    label = f"hosts that {rule.statement.name} leaves"
+    return {label: min(len(one) for one in rows)} if rows else {}
 
 
 def _levels(built: Built, policy: str) -> Iterator[Level]:

@@ -90,10 +90,9 @@ class Ban:
             seen |= hosts
 
     def needs(self, edge: Edge, ground: Ground) -> str:
-        """Hosts that are not banned, and how many there are."""
-        left = ground.host_count - len(self._banned(ground))
+        """Hosts that are not banned."""
         words = ", ".join((*sorted(self.domains), *sorted(self.traits)))
-        return f"hosts outside {words} for {crowd(edge)} ({left} there)"
+        return f"hosts outside {words} for {crowd(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One name less."""

@@ -65,7 +65,11 @@ class Example:
 
 
 class Policy(Protocol):
-    """A typed rule over hyperedges of members."""
+    """A typed rule over hyperedges of members.
+
+    A parameter called `domains` holds names as `Ground.hosts_in` takes them. Tenants may not name
+    hosts or providers in it (see `usecases.soundness`).
+    """
 
     type: ClassVar[str]
     """Its name on the wire."""
@@ -96,7 +100,11 @@ class Policy(Protocol):
         """Compile for one edge: the primitives that together mean the same."""
 
     def needs(self, edge: Edge, ground: Ground) -> str:
-        """What the policy demands of this fleet, in one clause: `4 racks for 4 x db`."""
+        """What the policy demands of this fleet, in one clause: `4 racks for 4 x db`.
+
+        Tenants read it as it is, so it never tells how many hosts or domains there are: facts
+        do, and are told to tenants roughly.
+        """
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """Steps towards weaker forms, nearest first; bounded (at most about ten)."""

@@ -92,8 +92,8 @@ class Fence:
         yield OnlyOn(policy=name, members=edge, weight=weight, hosts=hosts)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
-        """Hosts inside the fence, and how many there are."""
-        return f"hosts in {self._words()} for {crowd(edge)} ({len(self._inside(ground))} there)"
+        """Hosts inside the fence."""
+        return f"hosts in {self._words()} for {crowd(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One trait less."""

@@ -156,8 +156,8 @@ class Spread:
         if self.min_domains is not None:
             parts.append(f"{plural(level, self.min_domains)} for {crowd(edge)}")
         if self.max_skew is not None:
-            count = len(eligible_domains(edge, ground, level))
-            parts.append(f"{crowd(edge)} over {plural(level, count)} with skew <= {self.max_skew}")
+            several = plural(level, 2).removeprefix("2 ")
+            parts.append(f"{crowd(edge)} over all {several} with skew <= {self.max_skew}")
         return "; ".join(parts)
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:

@@ -9,7 +9,7 @@ from moorage.domain.errors import Infeasible
 from moorage.domain.explain import Explanation
 from moorage.usecases.create_ensemble import described
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced_or_held
-from moorage.usecases.soundness import check_policies
+from moorage.usecases.soundness import check_names, check_policies
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Solve
@@ -40,7 +40,9 @@ def ask_why(parts: Parts, caller: Caller, description: EnsembleDescription, ask:
     """
     name = parts.ids.uuid()
     ensemble = described(parts, caller, description, Naming(name))
-    check_policies(parts.store.snapshot().topology, ensemble)
+    snapshot = parts.store.snapshot()
+    check_policies(snapshot.topology, ensemble)
+    check_names(caller, snapshot, ensemble)
     proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
     try:
         settled = settle(parts, proposal, ask, Naming(name), dry_run=True)

@@ -17,7 +17,7 @@ from moorage.usecases.joint import Ask
 from moorage.usecases.merge import merged_statement
 from moorage.usecases.roles import Names, resolve_role
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced
-from moorage.usecases.soundness import check_policies
+from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, current_decision, parting
 
@@ -82,6 +82,7 @@ def change_ensemble(
     if change.naming is not None:
         changed = remembering(changed, change.naming)
     check_policies(snapshot.topology, changed)
+    check_names(caller, snapshot, changed, stored.policies)
     decision = current_decision(parts.store, stored)
     if change.placing and (ask is not None or stand.places):
         if ask is None and decision is not None:

@@ -13,7 +13,7 @@ from moorage.usecases.digest import same_request
 from moorage.usecases.impossible import refuse_the_impossible
 from moorage.usecases.roles import resolve
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced_or_held
-from moorage.usecases.soundness import check_policies
+from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.writing import current_decision
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def create_ensemble(
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
     ensemble = described(parts, caller, description, naming)
-    check_policies(parts.store.snapshot().topology, ensemble)
+    snapshot = parts.store.snapshot()
+    check_policies(snapshot.topology, ensemble)
+    check_names(caller, snapshot, ensemble)
     try:
         return _store(parts, ensemble, ask, dry_run=dry_run)
     except (DuplicateName, Infeasible):

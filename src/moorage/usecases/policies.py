@@ -10,7 +10,7 @@ from moorage.domain.errors import NotFound
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.change_ensemble import check_generation
 from moorage.usecases.compliance import broken_policies
-from moorage.usecases.soundness import check_policies
+from moorage.usecases.soundness import check_names, check_policies
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
@@ -59,7 +59,9 @@ def put_policy(
     stored = own_ensemble(parts.store, caller, ensemble_id)
     check_generation(stored, generation)
     by_name = {one.name: one for one in stored.policies} | {statement.name: statement}
-    return _write(parts, stored, tuple(by_name.values()), statement.name, dry_run=dry_run)
+    policies = tuple(by_name.values())
+    check_names(caller, parts.store.snapshot(), replace(stored, policies=policies), stored.policies)
+    return _write(parts, stored, policies, statement.name, dry_run=dry_run)
 
 
 def delete_policy(

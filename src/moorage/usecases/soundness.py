@@ -11,6 +11,8 @@ from moorage.policies.static import check
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.topology import Topology
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.ports import Caller
 
 
 def check_policies(topology: Topology, ensemble: Ensemble) -> None:
@@ -35,6 +37,33 @@ def check_policies(topology: Topology, ensemble: Ensemble) -> None:
         ensemble.policies,
         levels=topology.levels,
     )
+
+
+def check_names(
+    caller: Caller,
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    stored: tuple[PolicyStatement, ...] = (),
+) -> None:
+    """Let policies pass that name what the caller may know: a tenant, domains and aggregates.
+
+    Where a host is, or how full, would otherwise be told by whether a fence around its name can
+    be met. A host's name or a provider's UUID is refused as any name that means nothing, so the
+    refusal tells nothing either. Policies that are `stored` already were judged then.
+
+    Raises:
+        UnknownName: a tenant names something else.
+    """
+    if caller.operator:
+        return
+    domains = {name for _, name in snapshot.topology.domains}
+    for index, statement in enumerate(ensemble.policies):
+        if statement in stored:
+            continue
+        path = f"policies[{index}]"
+        for name in sorted(getattr(parse(statement, path=path), "domains", ())):
+            if name not in domains and name not in snapshot.aggregates:
+                raise UnknownName("domain or aggregate", name, path=f"{path}.domains")
 
 
 def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:

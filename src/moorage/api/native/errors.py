@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from moorage.api.native import protocol
 from moorage.api.native.answers import Difference, Error
 from moorage.domain import errors
@@ -83,6 +85,30 @@ def told(error: errors.MoorageError, request_id: str) -> Error:
         request_id=request_id,
         **_details(error),
     )
+
+
+def told_to_tenant(error: errors.MoorageError, request_id: str) -> Error:
+    """As `told`, without providers: neither their UUIDs nor how full they are."""
+    return msgspec.structs.replace(told(error, request_id), detail=_without_provider(error))
+
+
+def _without_provider(error: errors.MoorageError) -> str:
+    match error:
+        case errors.CapacityExceeded():
+            return f"{error.resource_class}: there is no longer room for {error.requested}"
+        case errors.ConstraintViolated():
+            return f"{error.resource_class}: {error.requested} breaks a rule of its host"
+        case errors.ProviderConflict():
+            return "the fleet changed meanwhile"
+        case errors.NotFound(kind=kind) | errors.UnknownName(kind=kind) if kind in _PROVIDERS:
+            return "its host is not there"
+        case errors.InventoryInUse() | errors.ProviderInUse() | errors.ProviderHasChildren():
+            return "it is in use"
+        case _:
+            return error.message
+
+
+_PROVIDERS: Final = {"resource provider", "host"}
 
 
 def _details(error: errors.MoorageError) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from moorage.api.native.answers import Errors
-from moorage.api.native.errors import told
+from moorage.api.native.errors import told, told_to_tenant
 from moorage.api.native.explaining import explanation_view
 from moorage.api.native.views import violations_view
 from moorage.domain.errors import Infeasible, MoorageError
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
     """The error document."""
-    found = told(error, request_id)
+    operator = call is not None and call.caller.operator
+    found = (told if operator else told_to_tenant)(error, request_id)
     if call is not None and isinstance(error, Infeasible):
         explanation = error.explanation
         assert isinstance(explanation, Explanation)
