@@ -29,7 +29,8 @@ def decided(compiled: Compiled) -> Decided:
 
 def emitted(source: Source) -> tuple[Compiled, str]:
     compiled = compile_template(source)
-    return compiled, emit(source.template, compiled.keys, decided(compiled))
+    written = emit(source.template, compiled.keys, decided(compiled), source.parameters)
+    return compiled, written
 
 
 SERVER = st.fixed_dictionaries(
@@ -153,6 +154,43 @@ def test_a_computed_mapping_is_left_alone() -> None:
     found = yaml.safe_load(written)["resources"]["a"]
     assert found["properties"]["metadata"] == {"get_param": "labels"}
     assert "decided" in found["metadata"]["moorage"]
+
+
+def test_parameters_of_the_call_become_defaults_but_hidden_ones_do_not() -> None:
+    text = (
+        "heat_template_version: wallaby\nparameters:\n"
+        "  k: {type: number, default: 2, constraints: [{range: {min: 1}}]}\n"
+        "  sizes: {type: comma_delimited_list}\n"
+        "  on: {type: boolean, default: false}\n"
+        "  tag: {type: string, default: '1'}\n"
+        "  secret: {type: string, hidden: true, default: none}\n"
+        "resources:\n  g:\n    type: OS::Heat::ResourceGroup\n    properties:\n"
+        "      count: {get_param: k}\n      resource_def:\n        type: OS::Nova::Server\n"
+        "        properties: {flavor: {get_param: [sizes, 0]}}\n"
+    )
+    given = {"k": "4", "sizes": "m1.small,x", "on": "yes", "tag": "2026-11-21", "secret": "word"}
+    compiled, written = emitted(Source(text, parameters=given))
+    assert len(compiled.keys) == 4
+    again = compile_template(Source(written))
+    assert (again.keys, again.description) == (compiled.keys, compiled.description)
+    declared = yaml.safe_load(written)["parameters"]
+    assert {name: one["default"] for name, one in declared.items()} == {
+        "k": 4,
+        "sizes": ["m1.small", "x"],
+        "on": True,
+        "tag": "2026-11-21",
+        "secret": "none",
+    }
+    assert declared["k"]["constraints"] == [{"range": {"min": 1}}]
+    assert "word" not in written
+
+
+def test_a_resource_may_be_called_like_a_truth_value() -> None:
+    server = "{type: OS::Nova::Server, properties: {flavor: f}}"
+    text = f"heat_template_version: wallaby\nresources: {{on: {server}, 1: {server}}}\n"
+    compiled, written = emitted(Source(text))
+    assert compile_template(Source(written)) == compiled
+    assert [str(name) for name in compiled.keys] == ["on[0]", "1[0]"]
 
 
 def test_where_nothing_can_be_added_says_so() -> None:

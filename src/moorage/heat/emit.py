@@ -8,12 +8,16 @@ What is added, on resources of the root template:
   the index variable), so that the server itself says which member it is. Not tags: Nova allows
   no slash in them. Left alone where the template computes the whole mapping by a function.
 
+A parameter that was given with the call gets its value for a default, unless it is hidden: so
+that the template, with the same environment, means the same members again.
+
 Everything else stays as it was, keys in their order; comments and anchors do not survive.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -21,7 +25,8 @@ import yaml
 from moorage.domain.ensembles import server_metadata
 from moorage.heat import expect
 from moorage.heat.annotation import DECIDED, KEY
-from moorage.heat.marked import parse
+from moorage.heat.marked import mark, parse
+from moorage.heat.parameters import to_default
 from moorage.heat.resources.os_heat_resource_group import INDEX
 from moorage.heat.resources.os_heat_resource_group import TYPES as GROUP
 from moorage.heat.resources.os_nova_server import TYPES as SERVER
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moorage.domain.ensembles import MemberName
-    from moorage.heat.marked import Marked
+    from moorage.heat.marked import Marked, Plain
 
 _WIDTH: Final = 100
 
@@ -44,14 +49,22 @@ class Decided:
     places: Mapping[MemberName, Mapping[str, str]]
 
 
-def emit(text: str, keys: Mapping[MemberName, str], decided: Decided) -> str:
+def emit(
+    text: str,
+    keys: Mapping[MemberName, str],
+    decided: Decided,
+    given: Mapping[str, Plain] = MappingProxyType({}),
+) -> str:
     """The root template `text` with the decision in it; `keys` as it was compiled.
+
+    `given` are the parameters that came with the call.
 
     Raises:
         InvalidDescription: a resource's metadata is computed, so nothing can be added to it.
     """
     marked = parse(text)  # also bounds what the constructor below is going to build
     document: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    _default(document, marked, given)
     inside: dict[str, dict[MemberName, str]] = {}
     for member, key in keys.items():
         inside.setdefault(key.partition("/")[0], {})[member] = key
@@ -64,6 +77,18 @@ def emit(text: str, keys: Mapping[MemberName, str], decided: Decided) -> str:
     return str(
         yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     )
+
+
+def _default(document: dict[str, Any], marked: Marked, given: Mapping[str, Plain]) -> None:
+    if not given:
+        return
+    declared = expect.mapping(expect.mapping(marked)["parameters"])
+    parameters = document["parameters"] = dict(document["parameters"])
+    for name, value in given.items():
+        node = mark(value, line=1, path=f"parameters.{name}")
+        default = to_default(name, declared[name], node)
+        if default is not None:
+            parameters[name] = {**parameters[name], "default": default}
 
 
 def _refuse_computed(marked: Marked, name: str, resource: dict[str, Any]) -> None:
@@ -128,7 +153,17 @@ _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Loader(_BASE):  # type: ignore[misc] # the C loader has no types
-    """A safe loader in which times stay text, as Heat reads them."""
+    """A safe loader in which times and keys stay text, as `marked` reads them.
+
+    A resource or parameter may well be called `on` or `1`.
+    """
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: ANN401, FBT001, FBT002 - the loader's own signature
+        self.flatten_mapping(node)
+        return {
+            self.construct_scalar(key): self.construct_object(value, deep=deep)
+            for key, value in node.value
+        }
 
 
 class _Dumper(_DUMPER):  # type: ignore[misc] # the C dumper has no types

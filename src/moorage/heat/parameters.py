@@ -55,6 +55,22 @@ def read_values(
     return Values(values, tuple(notes))
 
 
+def to_default(name: str, declared: Marked, given: Marked) -> Plain:
+    """What a value that was given reads as when the template has it for a default.
+
+    None where none is to be written: null was given, or the parameter is hidden and its value
+    belongs in no file.
+
+    Raises:
+        InvalidDescription: a value of the wrong type.
+    """
+    fields = expect.mapping(declared)
+    hidden = "hidden" in fields and to_boolean(fields["hidden"].plain())
+    if hidden or given.value is None:
+        return None
+    return _converted(expect.choice(fields["type"], TYPES), name, given)
+
+
 def _value(name: str, node: Marked, given: Marked | None, notes: list[str]) -> Marked:
     fields = expect.mapping(node, required=("type",), optional=_KEYS)
     kind = expect.choice(fields["type"], TYPES)

@@ -107,4 +107,4 @@ def _emitted(
             for level, name in domains_of(snapshot.topology, host).items()
         }
     decided = Decided(ensemble.id, decision.id, MappingProxyType(places))
-    return emit(source.template, compiled.keys, decided)
+    return emit(source.template, compiled.keys, decided, source.parameters)
