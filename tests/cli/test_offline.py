@@ -90,3 +90,34 @@ def test_what_is_piped_has_no_colour_and_no_trailing_blanks(offline: Any) -> Non
     for line in offline("policy", "list").out.splitlines():
         assert "\x1b" not in line
         assert line == line.rstrip()
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("{type: fence, domains: [r2, r1]}", "any fleet with hosts in r1 or r2"),
+        ("{type: fence, traits: [CUSTOM_A]}", "any fleet with hosts in CUSTOM_A"),
+        ("{type: anti-affinity, level: hots}", "any fleet with >= 1 of level hots"),
+    ],
+)
+def test_a_check_says_what_it_takes_for_granted(
+    policy: str, said: str, offline: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.yaml"
+    rule = policy.replace("{", "{name: p, members: [a], ")
+    file.write_text(
+        f"name: x\nmembers: [{{name: a, count: 1, flavor: m1.small}}]\npolicies: [{rule}]\n",
+        encoding="utf-8",
+    )
+    told = offline("ensemble", "check", str(file)).out
+    assert told.startswith("OK 1 role, 1 member, 1 policy; ")
+    assert said in told
+
+
+def test_a_mistake_names_its_file(offline: Any, tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text("name: x\nmembers: [{name: a}]\n", encoding="utf-8")
+    for words in (("ensemble", "check"), ("fleet", "load"), ("topology", "load")):
+        told = offline(*words, str(file))
+        assert told.status == 1
+        assert told.err.startswith(f"{file}: "), told.err

@@ -47,7 +47,7 @@ def test_the_listing_of_openstack_is_loaded(sim: Any, tmp_path: Path) -> None:
     ]
     file = tmp_path / "flavors.json"
     file.write_text(json.dumps(listing), encoding="utf-8")
-    assert sim("flavor", "load", str(file)).out == "1 flavors loaded\n"
+    assert sim("flavor", "load", str(file)).out == "1 flavor loaded\n"
     assert "HW_CPU_X86_AVX2" in sim("flavor", "show", "c9.small").out
     for odd in ("{}", "[1]", "no"):
         file.write_text(odd, encoding="utf-8")
@@ -61,7 +61,7 @@ def test_the_topology_is_shown_and_loaded_again(sim: Any, tmp_path: Path) -> Non
     file = tmp_path / "racks.yaml"
     document = sim("topology", "show", "-f", "yaml").out
     file.write_text(document, encoding="utf-8")
-    assert sim("topology", "load", str(file)).out == "topology loaded: 1 zones, 3 racks\n"
+    assert sim("topology", "load", str(file)).out == "topology loaded: 1 zone, 3 racks\n"
     again = yaml.safe_load(sim("topology", "show", "-f", "yaml").out)["topology"]
     before = yaml.safe_load(document)["topology"]
     assert again | {"revision": 0} == before | {"revision": 0}

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from moorage.cli import explanation, failures, fleet_map, placement_map, told
-from moorage.cli.output import draw
+from moorage.cli.output import counted, draw, table
 from moorage.client import errors
 from moorage.client.errors import error_for
 from moorage.client.structs import Additional, Assignment, Decision, PolicyStatus
@@ -251,3 +251,32 @@ def test_a_terminal_gets_colour() -> None:
         fleet_map.picture(fleet(2), None, {})
     )
     assert "\x1b[" in out.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_id_or_time_breaks_in_a_table(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    ids = ["8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b", "2026-11-21T09:10:00Z"]
+    row = ["web[0]", "zone az1, rack r1, host h1", *ids, "some more words that may go round"]
+    lines = drawn(table(["member", "place", "server", "until", "note"], [row]))
+    for whole in ids:
+        assert any(whole in line for line in lines), lines
+    assert drawn(table(["#size", "id"], [[9, ids[0]]]))[-1] == f"   9   {ids[0]}"
+
+
+def test_what_is_counted_agrees_with_its_number() -> None:
+    assert [counted(n, "rack") for n in (0, 1, 2)] == ["0 racks", "1 rack", "2 racks"]
+    assert counted(2, "policy", "policies") == "2 policies"
+
+
+def test_where_a_refusal_is_in_a_nested_file_is_told() -> None:
+    error = {"code": "ensemble.invalid", "detail": "not so", "line": 11, "path": "in.yaml.a"}
+    found = error_for(400, {"errors": [error]})
+    assert failures.sentence(found) == "400 ensemble.invalid: line 11, in.yaml.a: not so"
+
+
+def test_a_member_that_moved_says_where_to() -> None:
+    decision = Decision("e", id="9b1e0000-0", status="held", assignments=[at("a[0]", host="h2")])
+    assert told.moved("a[0]", decision) == (
+        "a[0] now stands at host h2  decision 9b1e0000 held until -"
+    )

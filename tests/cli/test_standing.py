@@ -1,6 +1,7 @@
 """What is told of an ensemble is how it stands now, not what was decided once."""
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,3 +123,37 @@ def test_a_policy_stands_as_its_members_do(selectors: Any, said: str) -> None:
         Member("c[0]", "c", "held"),
     ]
     assert standing(ensemble, [policy], members) == [said]
+
+
+@pytest.mark.parametrize("where", ["missing/placed.yaml", ""])
+def test_what_cannot_be_written_is_not_decided(where: str, sim: Any, tmp_path: Path) -> None:
+    words = ("--emit", str(tmp_path / where), "--name", "unwritten")
+    told = sim("hot", "place", "shop-hot.yaml", "-e", "env.yaml", *words)
+    assert told.status == 1, told
+    assert "unwritten" not in sim("ensemble", "list").out
+
+
+def test_f_is_the_format_beside_a_flavor_too(sim: Any) -> None:
+    words = ("ensemble", "create", "--server", "m1.small", "--dry-run")
+    assert sim(*words, "-f", "json").body["decision"]["assignments"]
+    assert sim(*words, "-f", "shop.yaml").status == 2
+    assert sim("ensemble", "create", "-f", "shop.yaml", *words[2:]).status == 2
+    told = sim("ensemble", "create", "-f", "json")
+    assert told.status == 2
+    assert "required" in told.err
+
+
+def test_a_member_placed_anew_is_told_with_its_decision(sim: Any, web: str) -> None:
+    words = ("--flavor", "m1.medium", "--on-mismatch", "redecide_member")
+    told = sim("claim", "create", web, "web[0]", *words)
+    assert re.search(r"\nweb\[0\] now stands at .*host h\d  decision \w{8} held", told.out), told
+    second = sim("claim", "create", web, "web[1]", "--flavor", "m1.small").out.split()[1]
+    told = sim("claim", "set", second, "--failed", "--redecide")
+    assert re.search(r"\nweb\[1\] now stands at .*host h\d  decision \w{8} held", told.out), told
+
+
+def test_decisions_are_listed_whole_in_80_columns(sim: Any, web: str) -> None:
+    narrow = type(sim)(sim.environment | {"COLUMNS": "80"})
+    lines = narrow("decision", "list", "--ensemble", web).out.splitlines()
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 80

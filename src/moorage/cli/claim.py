@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import told
 from moorage.cli.command import Command
 from moorage.cli.ensemble import current, newest
-from moorage.cli.output import Shown, fields, short, table
+from moorage.cli.output import Shown, clock_time, fields, short, table
 from moorage.client.lookup import UUID, pick
 
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ class Create(Command):
         with self.client() as client:
             decision = current(client, client.ensembles.find(args.ensemble))
             answer = client.claims.create(str(decision.id), claim)
-        return Shown(answer.body, told.claimed(answer.value))
+            anew = client.claims.anew(answer.body)
+        text = told.claimed(answer.value)
+        if anew is not None:
+            text += f"\n{told.moved(args.member, anew)}"
+        return Shown(answer.body, text)
 
 
 def find(client: Moorage, text: str) -> str:
@@ -113,7 +117,13 @@ class List(Command):
             decision = newest(client, client.ensembles.find(args.ensemble))
             answer = client.claims.all(str(decision.id))
         rows = [
-            (short(one.id), one.member, one.status, one.server_id or "-", one.expires_at or "-")
+            (
+                short(one.id),
+                one.member,
+                one.status,
+                one.server_id or "-",
+                clock_time(one.expires_at),
+            )
             for one in answer.value
         ]
         return Shown(answer.body, table(["id", "member", "status", "server", "expires"], rows))
@@ -149,6 +159,10 @@ class Set(Command):
             change["on_failure"] = "redecide"
         with self.client() as client:
             answer = client.claims.set(find(client, args.claim), change)
+            anew = client.claims.anew(answer.body)
         one = answer.value
         text = f"claim {short(one.id)}  {one.member}  {one.status}"
-        return Shown(answer.body, text + (f"  server {one.server_id}" if one.server_id else ""))
+        text += f"  server {one.server_id}" if one.server_id else ""
+        if anew is not None:
+            text += f"\n{told.moved(one.member, anew)}"
+        return Shown(answer.body, text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.cli import told
 from moorage.cli.command import Command
 from moorage.cli.member import place
-from moorage.cli.output import Shown, fields, short, stack, table
+from moorage.cli.output import Shown, clock_time, fields, moment, short, stack, table
 from moorage.cli.placement_map import natural
 from moorage.client.errors import Missing, NotFound
 
@@ -110,13 +110,20 @@ class List(Command):
                 short(one.ensemble_id),
                 one.status,
                 len(one.assignments),
-                one.expires_at or "-",
-                one.computed_at,
+                _until(one),
+                moment(one.computed_at),
             )
             for one in answer.value
         ]
-        columns = ["id", "ensemble", "status", "#members", "held until", "decided"]
+        columns = ["id", "ensemble", "status", "#size", "held until", "decided"]
         return Shown(answer.body, table(columns, rows))
+
+
+def _until(decision: Decision) -> str:
+    """The end of the hold; its day only where that is not the day of the decision."""
+    day = (decision.computed_at or "").partition("T")[0]
+    end = moment(decision.expires_at)
+    return clock_time(end) if day and end.startswith(day) else end
 
 
 class Renew(Command):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown
-from moorage.cli.shipped import read_text
+from moorage.cli.output import Shown, counted
+from moorage.cli.shipped import read_text, reading
 from moorage.domain.ensembles import MemberName, Role
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
+    from moorage.domain.ensembles import PolicyStatement
     from moorage.policies.satisfiable import Satisfiable
 
 
@@ -34,7 +36,8 @@ class Check(Command):
         from moorage.client.description import read_description
         from moorage.policies.satisfiable import judge
 
-        _, described = read_description(read_text(args.file))
+        with reading(args.file):
+            _, described = read_description(read_text(args.file))
         roles = [
             Role(name=one.name, resources=one.resources or {}, tags=one.tags)
             for one in described.roles
@@ -51,14 +54,35 @@ class Check(Command):
             }
         }
         said = (
-            f"OK {len(roles)} roles, {len(members)} members, {len(described.policies)} policies;"
-            f" {_verdict(verdict)}"
+            f"OK {counted(len(roles), 'role')}, {counted(len(members), 'member')},"
+            f" {counted(len(described.policies), 'policy', 'policies')};"
+            f" {_verdict(verdict, _named(described.policies))}"
         )
         return Shown(body, said)
 
 
-def _verdict(verdict: Satisfiable) -> str:
+def _named(policies: Sequence[PolicyStatement]) -> list[str]:
+    """What required fences name: there is no telling offline whether a fleet has it."""
+    from moorage.policies.fence import Fence
+    from moorage.policies.registry import parse
+
+    fences = (parse(one) for one in policies if one.required)
+    return [
+        " or ".join(sorted(fence.domains)) or " and ".join(sorted(fence.traits))
+        for fence in fences
+        if isinstance(fence, Fence)
+    ]
+
+
+def _verdict(verdict: Satisfiable, named: Sequence[str]) -> str:
     if not verdict.proved:
         return "no contradiction found (too large to settle offline)"
-    least = ", ".join(f">= {count} {level}s" for level, count in verdict.least.items())
-    return f"statically satisfiable on any fleet{f' with {least}' if least else ''}"
+    asked = [f">= {_domains(count, str(level))}" for level, count in verdict.least.items()]
+    asked += [f"hosts in {name}" for name in named]
+    with_ = f" with {', '.join(asked)}" if asked else ""
+    return f"statically satisfiable on any fleet{with_}"
+
+
+def _domains(count: int, level: str) -> str:
+    """`3 racks`; a level's name that ends in s already stays as it is written."""
+    return f"{count} of level {level}" if level.endswith("s") else counted(count, level)

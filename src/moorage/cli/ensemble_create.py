@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import told
 from moorage.cli.command import Command
 from moorage.cli.output import FORMATS, Shown
-from moorage.cli.shipped import read_text
+from moorage.cli.shipped import read_text, reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +21,32 @@ class FileOrFormat(argparse.Action):
 
     def __call__(
         self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse calls it so
+        parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
         values: str | Sequence[Any] | None,
         option_string: str | None = None,
     ) -> None:
         """Tell the two apart; a file called `json` is `./json`."""
         target = "form" if values in FORMATS and option_string == "-f" else "file"
+        if target == "file" and namespace.server is not None:
+            parser.error(f"argument {option_string}: not allowed with argument --server")
         setattr(namespace, target, values)
+
+
+class ServerNotFile(argparse.Action):
+    """`--server m1.small` describes what a file would."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Take it, unless there is a file."""
+        if namespace.file is not None:
+            parser.error(f"argument {option_string}: not allowed with argument -f/--file")
+        namespace.server = values
 
 
 def decide_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,15 +91,22 @@ class Create(Command):
         moorage ensemble create -f shop.yaml --hold 10m      # place and hold
         moorage ensemble create --server m1.small --count 3  # three servers, no file
         moorage ensemble create -f shop.yaml -f json         # the API's answer
+        moorage ensemble create --server m1.small -f json    # a file of that name is ./json
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Where the description is, and how to decide."""
-        source = parser.add_mutually_exclusive_group(required=True)
-        source.add_argument(
-            "-f", "--file", action=FileOrFormat, metavar="FILE", help="description; - reads stdin"
+        self._usage_error = parser.error
+        parser.add_argument(
+            "-f",
+            "--file",
+            action=FileOrFormat,
+            metavar="FILE",
+            help="description; - reads stdin. -f table|json|yaml is the format, as everywhere",
         )
-        source.add_argument("--server", metavar="FLAVOR", help="instead of a file: one role")
+        parser.add_argument(
+            "--server", action=ServerNotFile, metavar="FLAVOR", help="instead of a file: one role"
+        )
         parser.add_argument("--count", type=int, default=1, metavar="N", help="with --server")
         parser.add_argument("--name", help="another name than the description's")
         parser.add_argument("--describe-only", action="store_true", help="do not place it yet")
@@ -95,6 +120,8 @@ class Create(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         """Create."""
+        if args.file is None and args.server is None:
+            self._usage_error("one of the arguments -f/--file --server is required")
         body = self._body(args)
         if args.name:
             body["name"] = args.name
@@ -109,10 +136,11 @@ class Create(Command):
 
     def _body(self, args: argparse.Namespace) -> dict[str, Any]:
         if args.file is None:
-            role = {"name": "server", "count": args.count, "flavor": args.server}
+            role: dict[str, Any] = {"name": "server", "count": args.count, "flavor": args.server}
             return {"name": args.name or args.server, "members": [role]}
 
         from moorage.client.description import read_description
 
-        body, _ = read_description(read_text(args.file))
+        with reading(args.file):
+            body, _ = read_description(read_text(args.file))
         return body

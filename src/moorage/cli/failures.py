@@ -53,7 +53,10 @@ def body(error: Exception) -> object:
 
 def _refusal(error: errors.ApiError) -> str:
     line = error.error.get("line")
-    place = f"line {line}: " if line else ""
+    path = str(error.error.get("path") or "")
+    parts = [f"line {line}" if line else "", "" if path in error.detail else path]
+    told = ", ".join(part for part in parts if part)
+    place = f"{told}: " if told else ""
     name = f"{error.status} {error.code}: " if error.code else f"{error.status} "
     request = f" ({error.request_id})" if error.request_id else ""
     return f"{name}{place}{error.detail}{request}"
@@ -97,4 +100,5 @@ def _placed(error: domain.InvalidDescription) -> str:
     place = ", ".join(
         part for part in (f"line {error.line}" if error.line else "", error.path or "") if part
     )
-    return f"{place}: {error.message}" if place else error.message
+    file = getattr(error, "file", None)
+    return ": ".join(part for part in (file, place, error.message) if part)

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, fields, table
+from moorage.cli.output import Shown, counted, fields, table
 from moorage.cli.shipped import read_text
 from moorage.domain.errors import InvalidDescription
 
@@ -140,4 +140,4 @@ class Load(Command):
             )
         with self.client() as client:
             answer = client.flavors.load(listing)
-        return Shown(answer.body, f"{len(listing)} flavors loaded")
+        return Shown(answer.body, f"{counted(len(listing), 'flavor')} loaded")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, console
-from moorage.cli.shipped import read_text
+from moorage.cli.output import Shown, console, counted
+from moorage.cli.shipped import read_text, reading
 from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def expanded(name: str) -> ExpandedFleet:
     from moorage.client.fleet_file import read_fleet
     from moorage.domain.fleet_expansion import expand
 
-    return expand(read_fleet(read_text(name)))
+    with reading(name):
+        return expand(read_fleet(read_text(name)))
 
 
 def load(client: Moorage, fleet: ExpandedFleet, progress: TextIO) -> list[Any]:
@@ -51,10 +52,13 @@ def load(client: Moorage, fleet: ExpandedFleet, progress: TextIO) -> list[Any]:
 
 def summary(fleet: ExpandedFleet) -> str:
     """`three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers`."""
-    return (
-        f"{fleet.name}: {len(fleet.providers)} hosts, {len(fleet.topology.domains)} domains,"
-        f" {len(fleet.flavors)} flavors, load of {len(fleet.load)} consumers"
+    parts = (
+        counted(len(fleet.providers), "host"),
+        counted(len(fleet.topology.domains), "domain"),
+        counted(len(fleet.flavors), "flavor"),
+        f"load of {counted(len(fleet.load), 'consumer')}",
     )
+    return f"{fleet.name}: {', '.join(parts)}"
 
 
 class Load(Command):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ from moorage.cli import told
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, stack, table
-from moorage.cli.shipped import find, read_text
+from moorage.cli.shipped import Unreadable, find, read_text
 from moorage.domain.errors import InvalidDescription
+from moorage.policies.ideal import usual_rank
 
 if TYPE_CHECKING:
     import argparse
@@ -69,6 +71,8 @@ class Place(Command):
         """Place."""
         if args.emit is not None and args.dry_run:
             raise InvalidDescription("a dry run leaves no decision to write", path="--emit")
+        if args.emit not in {None, STDIN}:
+            _writable(Path(args.emit))
         request = requested(args)
         with self.client() as client:
             if args.ensemble:
@@ -82,6 +86,20 @@ class Place(Command):
                 return None
             Path(args.emit).write_text(answer.value.template, encoding="utf-8")
         return Shown(answer.body, pictured(answer.value, args))
+
+
+def _writable(path: Path) -> None:
+    """See, before anything is decided and held, that the result can be written.
+
+    Raises:
+        Unreadable: it cannot.
+    """
+    if path.is_dir():
+        raise Unreadable(f"{path}: is a directory")
+    if not path.parent.is_dir():
+        raise Unreadable(f"{path}: no such directory")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Unreadable(f"{path}: may not be written")
 
 
 def requested(args: argparse.Namespace) -> dict[str, Any]:
@@ -139,4 +157,4 @@ def _levels(assignments: Iterable[Assignment]) -> list[str]:
     for one in assignments:
         for level, label in one.domains.items():
             labels.setdefault(level, set()).add(label)
-    return sorted(labels, key=lambda level: (len(labels[level]), level == "host", level))
+    return sorted(labels, key=lambda level: (level == "host", usual_rank(level)))

@@ -80,14 +80,29 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Renderabl
     from rich.table import Table
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for column in columns:
-        numeric = column.startswith("#")
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    for at, column in enumerate(columns):
+        title = column.removeprefix("#")
         made.add_column(
-            column.removeprefix("#"), justify="right" if numeric else "left", overflow="fold"
+            title,
+            justify="right" if title != column else "left",
+            overflow="fold",
+            min_width=_longest_word(title, *(row[at] for row in cells)),
+            no_wrap=not any(" " in str(row[at]) for row in cells),
         )
-    for row in rows:
-        made.add_row(*(_cell(cell) for cell in row))
+    for row in cells:
+        made.add_row(*row)
     return made
+
+
+def _longest_word(*cells: RenderableType) -> int:
+    """What a column needs so that no id or time breaks: those are there to be copied."""
+    return max((len(word) for cell in cells for word in str(cell).split()), default=0)
+
+
+def counted(count: int, noun: str, many: str = "") -> str:
+    """`1 rack`, `3 racks`."""
+    return f"{count} {noun if count == 1 else many or f'{noun}s'}"
 
 
 def _cell(value: object) -> RenderableType:
@@ -136,9 +151,14 @@ def short(identifier: str) -> str:
     return identifier[:8]
 
 
+def moment(instant: str | None) -> str:
+    """An instant for a table: to the second."""
+    return re.sub(r"\.\d+", "", instant) if instant else "-"
+
+
 def clock_time(instant: str | None) -> str:
     """`2026-11-21T09:10:00Z` as `09:10:00Z`: what is left of a hold is read off a clock."""
     if not instant:
         return "-"
-    whole = re.sub(r"\.\d+", "", instant)
+    whole = moment(instant)
     return whole.partition("T")[2] or whole

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import moorage
-from moorage.domain.errors import MoorageError
+from moorage.domain.errors import Contradiction, InvalidDescription, MoorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """A description larger than this is a mistake."""
@@ -23,6 +27,29 @@ _SHELVES: Final = tuple(
 
 class Unreadable(MoorageError):
     """A file that cannot be read, and why."""
+
+
+class Misread(InvalidDescription):
+    """A mistake in a file: which file, beside where in it."""
+
+    def __init__(self, file: str, error: InvalidDescription) -> None:
+        super().__init__(error.message, path=error.path, line=error.line)
+        self.file = file
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Whatever is misread in here is told with the file's name; contradictions need none.
+
+    Raises:
+        Misread: the file's text cannot be understood.
+    """
+    try:
+        yield
+    except (Contradiction, Misread):
+        raise
+    except InvalidDescription as error:
+        raise Misread("standard input" if name == "-" else name, error) from error
 
 
 def find(name: str) -> Path:

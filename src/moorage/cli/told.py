@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.output import clock_time, short
+from moorage.policies.ideal import usual_rank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ def used(decision: Decision) -> list[str]:
             labels.setdefault(level, set()).add(label)
     counts = {level: len(names) for level, names in labels.items()}
     telling = [level for level in counts if counts[level] > 1] or list(counts)
-    ordered = sorted(telling, key=lambda level: (level == "host", counts[level]))
+    ordered = sorted(telling, key=lambda level: (level == "host", usual_rank(level)))
     return [f"{level}s used {counts[level]}" for level in ordered]
 
 
@@ -78,6 +79,14 @@ def claimed(claim: Claim) -> str:
     parts = [f"claim {short(claim.id)}  {claim.status}"]
     parts += [f"present as {name}: {value}" for name, value in headers.items()]
     return "   ".join(parts)
+
+
+def moved(member: str, decision: Decision) -> str:
+    """`db[1] now stands at rack r2, host h6  decision 9b1e held until 09:10:00Z`."""
+    stands = next((one.domains for one in decision.assignments if one.member == member), {})
+    levels = sorted(stands, key=lambda level: (level == "host", usual_rank(level)))
+    place = ", ".join(f"{level} {stands[level]}" for level in levels) or "no place"
+    return SEPARATOR.join([f"{member} now stands at {place}", *held(decision)])
 
 
 def confirmed(body: Mapping[str, Any]) -> str:

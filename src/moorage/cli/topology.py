@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown
+from moorage.cli.output import Shown, counted
 from moorage.cli.placement_map import natural
-from moorage.cli.shipped import read_text
+from moorage.cli.shipped import read_text, reading
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +24,13 @@ class Show(Command):
         with self.client() as client:
             answer = client.topology.show()
         return Shown(answer.body, drawn(answer.value))
+
+
+def _read(name: str) -> dict[str, Any]:
+    from moorage.client.topology_file import read_topology
+
+    with reading(name):
+        return read_topology(read_text(name))
 
 
 def drawn(topology: Mapping[str, Any]) -> RenderableType:
@@ -70,12 +77,10 @@ class Load(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         """Load."""
-        from moorage.client.topology_file import read_topology
-
-        body = read_topology(read_text(args.file))
+        body = _read(args.file)
         with self.client() as client:
             answer = client.topology.replace(body)
-        said = ", ".join(f"{count} {level}s" for level, count in _counts(body))
+        said = ", ".join(counted(count, level) for level, count in _counts(body))
         return Shown(answer.body, f"topology loaded: {said or 'no domains'}")
 
 

@@ -184,6 +184,12 @@ class Claims:
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
 
+    @staticmethod
+    def anew(body: Mapping[str, Any]) -> structs.Decision | None:
+        """The decision that placed the claim's member anew, if the answer carries one."""
+        found = body.get("decision")
+        return None if found is None else msgspec.convert(found, structs.Decision, strict=False)
+
     def create(self, decision_id: str, claim: Mapping[str, Any]) -> Answer[structs.Claim]:
         """Take a member's place for the server described."""
         reply = self._call("POST", f"/v1/decisions/{decision_id}/claims", body={"claim": claim})
