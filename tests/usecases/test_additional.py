@@ -1,14 +1,17 @@
 """`max_additional` is exact: compared with placing more, one count after the other."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.domain.describe import read_ensemble
+from moorage.engine.problem import Outcome, Problem, Verdict
 from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.joint import Ask
+from moorage.usecases.ports import Solver
 from moorage.usecases.settle import Naming
 
 POLICIES: dict[str, dict[str, Any]] = {
@@ -64,3 +67,38 @@ def test_it_is_the_largest_number_that_fits(service: Service) -> None:
         service.call("DELETE", path, caller=OPERATOR, headers={"If-Match": "*"})
 
     check()
+
+
+class KnowsOneAnswer:
+    """Solves once; whatever is asked afterwards takes its whole limit and stays unknown."""
+
+    def __init__(self, solver: Solver) -> None:
+        self._solver = solver
+        self._asked = False
+        self.limits: list[int] = []
+
+    def solve(self, problem: Problem, *, time_limit: int, seed: int) -> Outcome:
+        if not self._asked:
+            self._asked = True
+            return self._solver.solve(problem, time_limit=time_limit, seed=seed)
+        self.limits.append(time_limit)
+        return Outcome(Verdict.UNKNOWN, "slow", wall_ms=time_limit / 1000)
+
+
+def test_counting_for_all_roles_takes_less_time_than_one_decision_may(service: Service) -> None:
+    solver = KnowsOneAnswer(service.parts.solver)
+    names = ("a", "b", "c")
+    made = create_ensemble(
+        replace(service.parts, solver=solver),
+        OPERATOR,
+        read_ensemble(
+            {"name": "e", "members": [{"name": n, "resources": {"VCPU": 1}} for n in names]}
+        ),
+        Ask(additional=names),
+        Naming(service.parts.ids.uuid()),
+    )
+    assert made.decision is not None
+    assert made.decision.max_additional == dict.fromkeys(names, 0)
+    assert made.decision.at_least == frozenset(names)
+    assert solver.limits
+    assert sum(solver.limits) < service.parts.limits.time_limit

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import MemberName, edges
+from moorage.domain.period import SECOND
 from moorage.engine.build import state
 from moorage.engine.conflicts import any_placement
 from moorage.engine.problem import Verdict
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _MOST_TRIED: Final = 64
+MILLISECOND: Final = SECOND // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ def additional(
     finds the largest n. A skew of none (only whole rounds fit) and two skews over different
     levels break the argument: then every number is tried from the top, up to `_MOST_TRIED`
     of them. When these are too many, or time ran out, or at `most`, the answer is "at least".
+
+    `time_limit` bounds all the solves together.
     """
     search = _Search(solver, found, role, time_limit)
     top = min(search.ceiling, most)
@@ -80,15 +84,19 @@ class _Search:
         self._solver = solver
         self._found = found
         self._role = role
-        self._time_limit = time_limit
+        self._left = time_limit
         self._terrain = _terrain_after(found)
         self.unsure = False
         self.ceiling = self._ceiling()
 
     def fits(self, count: int) -> bool:
         """Whether so many more can be placed; not knowing counts as no."""
+        if self._left <= 0:
+            self.unsure = True
+            return False
         problem = any_placement(self._grown(count).problem)
-        outcome = self._solver.solve(problem, time_limit=self._time_limit, seed=0)
+        outcome = self._solver.solve(problem, time_limit=self._left, seed=0)
+        self._left -= int(outcome.wall_ms * MILLISECOND)
         self.unsure |= outcome.verdict is Verdict.UNKNOWN
         return outcome.verdict is Verdict.FEASIBLE
 
