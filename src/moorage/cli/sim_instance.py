@@ -72,7 +72,9 @@ class Replay(Command):
             answer = client.explanations.show(text, instance=True).value
         from moorage.cli.output import as_json
 
-        return Saved(as_json(answer["instance"]), answer["verdict"])
+        # Of a search that time cut short there is nothing to compare with.
+        verdict = None if answer["verdict"] == "undecided" else answer["verdict"]
+        return Saved(as_json(answer["instance"]), verdict)
 
 
 @dataclass(frozen=True, slots=True)

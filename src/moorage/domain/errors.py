@@ -133,7 +133,8 @@ class DuplicateName(Conflict):
     """The name or id is already taken."""
 
     def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"a {kind} {name} already exists")
+        article = "an" if kind[:1] in "aeio" else "a"
+        super().__init__(f"{article} {kind} {name} already exists")
         self.kind = kind
         self.name = name
 
@@ -197,11 +198,15 @@ class ConstraintViolated(Conflict):
 
 
 class Infeasible(Conflict):
-    """No placement meets the request; `explanation` says why (see `domain.explain`)."""
+    """No placement meets the request; `explanation` says why (see `domain.explain`).
 
-    def __init__(self, message: str, *, explanation: object) -> None:
+    `stored` tells whether it can be read again by its id: not after a dry run.
+    """
+
+    def __init__(self, message: str, *, explanation: object, stored: bool = True) -> None:
         super().__init__(message)
         self.explanation = explanation
+        self.stored = stored
 
 
 class DescriptionMismatch(Conflict):

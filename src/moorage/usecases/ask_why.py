@@ -45,7 +45,7 @@ def ask_why(parts: Parts, caller: Caller, description: EnsembleDescription, ask:
     check_names(caller, snapshot, ensemble)
     proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
     try:
-        settled = settle(parts, proposal, ask, Naming(name), dry_run=True)
+        settled = settle(parts, proposal, ask, Naming(name, explained=True), dry_run=True)
     except Infeasible as error:
         found = error.explanation
         assert isinstance(found, Explanation)

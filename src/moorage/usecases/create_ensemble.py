@@ -82,7 +82,7 @@ def _store(parts: Parts, ensemble: Ensemble, ask: Ask | None, *, dry_run: bool) 
         naming = Naming(parts.ids.uuid())
         settled = settle(parts, proposal, ask, naming, dry_run=dry_run)
         return Made(settled.ensemble, settled.decision, dry_run)
-    refuse_the_impossible(parts, ensemble)
+    refuse_the_impossible(parts, ensemble, dry_run=dry_run)
     if dry_run:
         return Made(ensemble, None, dry_run=True)
     parts.store.commit(Changeset((PutEnsemble(ensemble, None),)))

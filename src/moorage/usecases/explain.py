@@ -17,20 +17,25 @@ if TYPE_CHECKING:
     from moorage.usecases.parts import Parts
 
 
-def refusal(parts: Parts, built: Built, snapshot: Snapshot, name: str, *, seed: int) -> Infeasible:
+def refusal(
+    parts: Parts, built: Built, snapshot: Snapshot, name: str, *, seed: int, stored: bool
+) -> Infeasible:
     """The error that says why there is no placement.
 
-    The explanation is stored under `name`, also of a dry run: it is a record of what was
-    asked, and changes nothing that anybody decides by.
+    The explanation is stored under `name` unless nothing is to be written: then the error
+    alone carries it.
     """
     explanation = explained(parts, built, snapshot, name, seed=seed)
-    instance = dumps_built(built).decode()
-    project = built.request.project_id
-    parts.store.commit(Changeset((PutExplanation(explanation, project, instance),)))
+    if stored:
+        instance = dumps_built(built).decode()
+        project = built.request.project_id
+        parts.store.commit(Changeset((PutExplanation(explanation, project, instance),)))
     elements = [str(one) for conflict in explanation.conflicts for one in conflict.elements]
     because = f": {'; '.join(elements)}" if elements else ""
     return Infeasible(
-        f"no placement meets the request ({explanation.stage}{because})", explanation=explanation
+        f"no placement meets the request ({explanation.stage}{because})",
+        explanation=explanation,
+        stored=stored,
     )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moorage.usecases.parts import Parts
 
 
-def refuse_the_impossible(parts: Parts, ensemble: Ensemble) -> None:
+def refuse_the_impossible(parts: Parts, ensemble: Ensemble, *, dry_run: bool) -> None:
     """Let an ensemble pass unless it is proved that this fleet could not hold it when empty.
 
     Raises:
@@ -34,4 +34,4 @@ def refuse_the_impossible(parts: Parts, ensemble: Ensemble) -> None:
     oracle = Oracle(parts.solver, lambda: budget)
     empty = emptied(built.request, built)
     if oracle.feasible(empty.problem) is False:
-        raise refusal(parts, empty, snapshot, ensemble.id, seed=0)
+        raise refusal(parts, empty, snapshot, ensemble.id, seed=0, stored=not dry_run)

@@ -67,6 +67,8 @@ class Naming:
 
     id: str
     digest: str = ""
+    explained: bool = False
+    """Store the explanation of a refusal even of a dry run: somebody asked why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
     """Decide and hold, all or nothing.
 
     Raises:
-        Infeasible: no placement meets the request; the explanation is stored.
+        Infeasible: no placement meets the request; the explanation is stored, unless
+            this is a dry run.
         InvalidDescription: `max_additional` names no role with members.
         LimitExceeded: the hold, or the project's held places.
         Busy: time ran out, or the ledger moved too often.
@@ -116,7 +119,8 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         if found is None:
             found = find(parts.solver, built, time_limit=time_limit, seed=ask.seed)
         if found is None:
-            raise refusal(parts, built, snapshot, naming.id, seed=ask.seed)
+            stored = naming.explained or not dry_run
+            raise refusal(parts, built, snapshot, naming.id, seed=ask.seed, stored=stored)
         answer = _Answer(snapshot, stand, found)
         decision = replace(
             _decision(parts, proposal, ask, answer, naming),

@@ -25,11 +25,12 @@ def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
     if call is not None and isinstance(error, Infeasible):
         explanation = error.explanation
         assert isinstance(explanation, Explanation)
-        found = msgspec.structs.replace(
-            found,
-            explanation=explanation_view(call, explanation),
-            links=[call.link("explanation", "explanations", explanation.id)],
-        )
+        view = explanation_view(call, explanation)
+        if not error.stored:
+            view = msgspec.structs.replace(view, links=[])
+        link = call.link("explanation", "explanations", explanation.id)
+        links = [link] if error.stored else found.links
+        found = msgspec.structs.replace(found, explanation=view, links=links)
     if call is not None and isinstance(error, Violated):
         violations = violations_view(call, error.violations)
         found = msgspec.structs.replace(found, violations=violations)
