@@ -155,10 +155,18 @@ def test_members_added_by_description_are_placed_at_once(service: Service) -> No
 def test_a_policy_put_tells_its_effect_on_those_present(service: Service) -> None:
     path, taken = placed(service)
     ban = {"policy": {"type": "ban", "members": ["db"], "domains": [taken]}}
-    dry = service.call("PUT", f"{path}/policies/away", ban, headers=ANY, query={"dry_run": "true"})
+    dry = service.call(
+        "PUT",
+        f"{path}/policies/away",
+        ban,
+        caller=OPERATOR,
+        headers=ANY,
+        query={"dry_run": "true"},
+    )
     assert [one["members"] for one in dry.json["violations"]] == [["db[0]"]]
     assert len(service.call("GET", f"{path}/policies").json["policies"]) == 1
-    assert service.call("PUT", f"{path}/policies/away", ban, headers=ANY).status_code == 200
+    put = service.call("PUT", f"{path}/policies/away", ban, caller=OPERATOR, headers=ANY)
+    assert put.status_code == 200
     assert len(service.call("GET", f"{path}/policies").json["policies"]) == 2
     assert service.call("DELETE", f"{path}/policies/away", headers=ANY).status_code == 204
     assert service.call("DELETE", f"{path}/policies/away", headers=ANY).status_code == 404

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import Role
+    from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Level
     from moorage.engine.rules import Rule
@@ -76,15 +76,9 @@ def state(
     `ground`, if given, judges eligibility instead of the request's own roles: explanations
     set parts of a request aside without changing what its policies mean.
     """
-    roles = [r for r in request.roles if any(m.role == r.name for m in request.members)]
+    roles = _present(request)
     passes = {role.name: list(_filters(role, terrain, kept)) for role in roles}
-    if ground is None:
-        ground = FleetGround(
-            terrain=terrain,
-            project_id=request.project_id,
-            own=request.own_consumers | request.released,
-            eligible_rows={role.name: _eligible(role, terrain) for role in roles},
-        )
+    ground = ground or ground_for(request, terrain)
     resolved = rules(request, terrain.topology)
     problem = _outranking(
         _problem(
@@ -106,6 +100,22 @@ def state(
         considered=terrain.host_count,
         rejected=_rejected([f for role in roles if role.name in moving for f in passes[role.name]]),
     )
+
+
+def ground_for(request: EnsembleRequest, terrain: Terrain) -> FleetGround:
+    """The fleet as the policies of a request see it."""
+    return FleetGround(
+        terrain=terrain,
+        project_id=request.project_id,
+        own=request.own_consumers | request.released,
+        eligible_rows={role.name: _eligible(role, terrain) for role in _present(request)},
+    )
+
+
+def _present(request: EnsembleRequest) -> list[Role]:
+    """The roles that have members."""
+    named = {member.role for member in request.members}
+    return [role for role in request.roles if role.name in named]
 
 
 def _problem(
@@ -156,11 +166,17 @@ def _level(primitive: Primitive) -> Level | None:
     return getattr(primitive, "level", None)
 
 
-def _fixed_row(request: EnsembleRequest, terrain: Terrain, member: object) -> int:
-    host = request.fixed.get(member)  # type: ignore[call-overload]  # a MemberName
-    if host is None:
-        return -1
-    row = terrain.row_of.get(host)
+def _fixed_row(request: EnsembleRequest, terrain: Terrain, member: MemberName) -> int:
+    return row_of_host(request, terrain, member) if member in request.fixed else -1
+
+
+def row_of_host(request: EnsembleRequest, terrain: Terrain, member: MemberName) -> int:
+    """The row of the host on which a fixed member stands.
+
+    Raises:
+        InvalidDescription: it is not a host, or not one of these.
+    """
+    row = terrain.row_of.get(request.fixed[member])
     if row is None:
         # Whose provider that is, or was, is not for everybody who sees the member.
         raise InvalidDescription(f"{member} stands on no host", path=f"fixed.{member}")

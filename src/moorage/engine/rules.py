@@ -35,15 +35,17 @@ class Rule:
             )
 
 
-def rules(request: EnsembleRequest, topology: Topology) -> tuple[Rule, ...]:
-    """Resolve the policies that hold when members are created; empty edges are left out.
+def rules(
+    request: EnsembleRequest, topology: Topology, phase: Phase = Phase.CREATE
+) -> tuple[Rule, ...]:
+    """Resolve the policies that hold in a phase; empty edges are left out.
 
     Raises:
         UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
     """
     found = []
     for statement in request.policies:
-        if Phase.CREATE not in statement.phases:
+        if phase not in statement.phases:
             continue
         policy = parse(statement)
         policy.check(topology)

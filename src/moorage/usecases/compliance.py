@@ -9,13 +9,14 @@ from moorage.domain.ensembles import Phase
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
-from moorage.engine.build import build
+from moorage.engine.build import ground_for, row_of_host
+from moorage.engine.rules import rules
+from moorage.engine.terrain import survey
 from moorage.usecases.joint import request_for
 from moorage.usecases.standing import standing
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
-    from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
 
 
@@ -31,10 +32,25 @@ class PolicyViolation:
 
 
 def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
-    """Every violation by the members that stand somewhere; unplaced ones break nothing."""
-    built = present(snapshot, ensemble)
-    hosts = {member: built.terrain.row_of[host] for member, host in built.request.fixed.items()}
-    placement = Placement(built.ground, hosts)
+    """Every violation by the members that stand somewhere; unplaced ones break nothing.
+
+    Judged are the policies that go on to hold once members stand.
+
+    Raises:
+        InvalidDescription: a member stands on no host.
+    """
+    request = request_for(
+        ensemble,
+        standing(snapshot, ensemble),
+        frozenset(),
+        Period(snapshot.taken_at, FOREVER),
+        Objective.SPREAD,
+    )
+    terrain = survey(snapshot, request)
+    placement = Placement(
+        ground_for(request, terrain),
+        {member: row_of_host(request, terrain, member) for member in request.members},
+    )
     return tuple(
         PolicyViolation(
             policy=rule.statement.name,
@@ -43,20 +59,7 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
             text=violation.text,
             amount=violation.amount,
         )
-        for rule in built.rules
-        if Phase.STEADY in rule.statement.phases
+        for rule in rules(request, terrain.topology, Phase.STEADY)
         for edge in rule.edges
         for violation in rule.policy.violations(edge, placement)
     )
-
-
-def present(snapshot: Snapshot, ensemble: Ensemble) -> Built:
-    """The ensemble as it stands, as a problem in which nobody moves."""
-    request = request_for(
-        ensemble,
-        standing(snapshot, ensemble),
-        frozenset(),
-        Period(snapshot.taken_at, FOREVER),
-        Objective.SPREAD,
-    )
-    return build(request, snapshot)

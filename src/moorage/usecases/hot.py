@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescription
@@ -13,6 +13,7 @@ from moorage.heat.emit import Decided, emit
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.labels import domains_of, label
+from moorage.usecases.standing import standing
 from moorage.usecases.template_match import differences
 from moorage.usecases.writing import current_decision
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 USABLE = frozenset({DecisionState.HELD, DecisionState.CONFIRMED, DecisionState.CLOSED})
 """States in which a decision's places are there to be written into a template."""
+
+_TOLD: Final = 5
+"""Members named in a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +91,43 @@ def match_template(parts: Parts, caller: Caller, source: Source, ensemble_id: st
         raise compiled.located(error) from error
     if diff:
         raise DescriptionMismatch("the template", diff)
-    decision = current_decision(parts.store, ensemble)
-    if decision is None or decision.state not in USABLE:
-        state = "none was made" if decision is None else f"its last decision is {decision.state}"
-        raise HoldExpired(f"ensemble {ensemble.id} has no places to use: {state}")
+    decision = _usable(parts, compiled, ensemble)
     template = _emitted(parts, source, compiled, ensemble, decision)
     return HotPlaced(compiled, ensemble, decision, template)
+
+
+def _usable(parts: Parts, compiled: Compiled, ensemble: Ensemble) -> Decision:
+    """The present decision, if the places of all the template's members are still theirs.
+
+    Raises:
+        HoldExpired: there is none, it is over, or some of its places have been freed.
+    """
+    decision = current_decision(parts.store, ensemble)
+    snapshot = parts.store.snapshot()
+    state = None if decision is None else decision.state_at(snapshot.taken_at)
+    if decision is None or state not in USABLE:
+        why = "none was made" if state is None else f"its last decision is {state}"
+        raise HoldExpired(f"ensemble {ensemble.id} has no places to use: {why}")
+    stand = standing(snapshot, ensemble)
+    freed = [one for one in compiled.keys if one not in decision.places or one not in stand.places]
+    if freed:
+        first = ", ".join(map(str, sorted(freed)[:_TOLD]))
+        more = f" and {len(freed) - _TOLD} more" if len(freed) > _TOLD else ""
+        raise HoldExpired(f"places of the decision were freed: {first}{more}; decide again")
+    return decision
 
 
 def _emitted(
     parts: Parts, source: Source, compiled: Compiled, ensemble: Ensemble, decision: Decision
 ) -> str:
+    """The template with its decision. A host that has left the fleet since has no domains."""
     snapshot = parts.store.snapshot()
     places = {}
     for member in compiled.keys:
-        host = snapshot.names[snapshot.row_of[decision.places[member].host]]
+        row = snapshot.row_of.get(decision.places[member].host)
+        domains = {} if row is None else domains_of(snapshot.topology, snapshot.names[row])
         places[member] = {
-            str(level): label(ensemble.salt, level, name)
-            for level, name in domains_of(snapshot.topology, host).items()
+            str(level): label(ensemble.salt, level, name) for level, name in domains.items()
         }
     decided = Decided(ensemble.id, decision.id, MappingProxyType(places))
     return emit(source.template, compiled.keys, decided, source.parameters)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from moorage.domain.period import MINUTE
 from moorage.heat.compile import Source, compile_template
 from moorage.testing.service import OTHER, Service
 
@@ -114,6 +115,37 @@ def test_an_ensemble_without_places_is_of_no_use(
     assert released.status_code == 204, released.text
     error = refused(place(service, {**shop_hot, "ensemble_id": held["ensemble"]["id"]}))
     assert error["code"] == "ensemble.hold_expired"
+
+
+def test_places_that_are_no_more_are_of_no_use(
+    service: Service, held: dict[str, Any], shop_hot: dict[str, Any]
+) -> None:
+    asked = {**shop_hot, "ensemble_id": held["ensemble"]["id"]}
+    decision = f"/decisions/{held['decision']['id']}"
+    dropped = service.call(
+        "DELETE", f"/ensembles/{held['ensemble']['id']}/members/web[2]", headers={"If-Match": "*"}
+    )
+    assert dropped.status_code == 204
+    error = refused(place(service, asked))
+    assert error["code"] == "ensemble.description_mismatch", "it has one web less"
+    parameters = {**shop_hot.get("parameters", {}), "web_count": 2}
+    fewer = {**asked, "parameters": parameters}
+    assert place(service, fewer).status_code == 200
+    claim = {"claim": {"member": "db[0]", "server": {"flavorRef": "m1.xlarge"}}}
+    assert service.call("POST", f"{decision}/claims", claim).status_code == 201
+    assert service.call("POST", f"{decision}/confirm").status_code == 200
+    error = refused(place(service, fewer))
+    assert error["code"] == "ensemble.hold_expired", "confirming freed what was not claimed"
+    assert "app[0]" in error["detail"]
+
+
+def test_a_lapse_that_nobody_noted_yet_counts(
+    service: Service, held: dict[str, Any], shop_hot: dict[str, Any]
+) -> None:
+    service.clock.pass_by(11 * MINUTE)
+    error = refused(place(service, {**shop_hot, "ensemble_id": held["ensemble"]["id"]}))
+    assert error["code"] == "ensemble.hold_expired"
+    assert "expired" in error["detail"]
 
 
 def test_another_project_does_not_find_it(

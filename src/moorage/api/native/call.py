@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from moorage.api.native.answers import Link
 from moorage.api.native.protocol import PreconditionRequired
@@ -91,8 +92,7 @@ class Call:
             return []
         kept = {k: v for k, v in self.query.items() if k not in {"limit", "marker"}}
         kept |= {"limit": str(page.limit), "marker": ids[-1]}
-        text = "&".join(f"{name}={value}" for name, value in sorted(kept.items()))
-        return [Link("next", f"{self.base}/{kind}?{text}")]
+        return [Link("next", f"{self.base}/{kind}?{urlencode(sorted(kept.items()))}")]
 
 
 @dataclass(frozen=True, slots=True)
