@@ -1,32 +1,30 @@
 """kill -9 of the real service at random points between decide, hold, claim and confirm.
 
-Each round walks an application through the three steps over HTTP and kills the service (its
-HTTP worker alone, or every process of it) at a seeded moment of a seeded step. Two services share
-the ledger, so that one works while the other comes back. After each kill the ledger is looked
-at directly: what was acknowledged is there, what was not is there wholly or not at all, and in
-the end nothing is held any more. `MOORAGE_CRASH_SEED` repeats a run, `MOORAGE_CRASH_KILLS` makes a
-longer one.
+Each round walks a few applications at once through the three steps over HTTP and kills the
+service (its HTTP worker alone, every process of it, or the database server) at a seeded moment of
+a seeded step of the first; the others are wherever they are. Two services share the ledger, so
+that one works while the other comes back. After each kill the ledger is looked at directly: what
+was acknowledged is there, what was not is there wholly or not at all, and in the end nothing is
+held any more. `MOORAGE_CRASH_SEED` repeats a run, `MOORAGE_CRASH_KILLS` makes a longer one (`make
+crash`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import json
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import make_url
+from tests.servers.postgres import Databases
+from tests.servers.replica import Replica, Unacknowledged
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import (
@@ -45,104 +43,32 @@ from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.servers.postgres import PostgresServer
 
 KILLS = int(os.environ.get("MOORAGE_CRASH_KILLS", "30"))
 SEED = int(os.environ.get("MOORAGE_CRASH_SEED", "20261121"))
+TOGETHER = 3
+"""Walks that one kill hits."""
 MEMBERS = 3
 HOSTS = 6
 HOLD = "PT4S"
 STEPS = ("decide", "claim", "active", "confirm")
-HEADERS = {
-    "X-Auth-Token": "ann:project-a",
-    "X-Roles": "member",
-    "Content-Type": "application/json",
-}
-Unacknowledged = (OSError, http.client.HTTPException)
-"""How a request ends whose answer never came."""
 
 
-class Service:
-    """`moorage serve` in a process group of its own."""
+class Declined(Exception):
+    """The service said 503: come again. Nothing was acknowledged."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port = 0
-        self.process: subprocess.Popen[str] | None = None
 
-    def up(self) -> None:
-        """Wait until it answers."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        if not self.port:
-            line = self.process.stdout.readline()
-            assert "serving on" in line, (self.folder / "log").read_text()[-2000:]
-            self.port = int(line.partition("://")[2].partition(" ")[0].rpartition(":")[2])
-        deadline = time.monotonic() + 60
-        while not self._healthy():
-            assert time.monotonic() < deadline, (self.folder / "log").read_text()[-2000:]
-            time.sleep(0.02)
-
-    def start(self) -> None:
-        """Start it, without waiting for an answer."""
-        self.port = 0
-        dropped = ("MOORAGE_", "PYTHONDONTWRITEBYTECODE")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-        options = ("--database", f"sqlite:///{self.folder / 'ledger.db'}", "--log-level", "warning")
-        with (self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "moorage.cli.main", "serve", "--port", "0", *options],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=self.folder,
-                env={**kept, "HOME": str(self.folder)},
-                start_new_session=True,
-            )
-
-    def _healthy(self) -> bool:
-        with contextlib.suppress(*Unacknowledged):
-            return self.call("GET", "/healthz") is not None
-        return False
-
-    def call(self, method: str, path: str, body: object = None) -> Any:
-        """The body of a good answer; an answer that is none fails the test."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        try:
-            sent = None if body is None else json.dumps(body)
-            connection.request(method, path, sent, HEADERS)
-            answer = connection.getresponse()
-            content = answer.read()
-        finally:
-            connection.close()
-        assert answer.status < 300, content.decode()
-        return json.loads(content) if content else {}
-
-    def kill_everything(self) -> None:
-        """SIGKILL to the supervisor and all its processes at once."""
-        if self.process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-    def kill_worker(self) -> None:
-        """SIGKILL to the process that answers requests; the supervisor makes a new one."""
-        assert self.process is not None
-        pid = self.process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for child in children:
-            words = Path(f"/proc/{child}/cmdline").read_text()
-            if "solver" not in words:
-                os.kill(int(child), signal.SIGKILL)
-
-    def down(self) -> None:
-        """Nobody of it runs any more."""
-        self.kill_everything()
-        if self.process is not None:
-            self.process.wait(20)
-            assert self.process.stdout is not None
-            self.process.stdout.close()
-            self.process = None
+def ask(service: Replica, method: str, path: str, body: object) -> Any:
+    """The body of a good answer."""
+    status, content = service.ask(method, path, body)
+    if status == 503:
+        raise Declined
+    assert status < 300, content
+    return content
 
 
 @dataclass
@@ -159,10 +85,11 @@ class Walk:
     confirmed: bool = False
 
 
-def requests_of(walk: Walk, service: Service, dice: random.Random) -> Iterator[str]:
+def requests_of(walk: Walk, service: Replica, dice: random.Random) -> Iterator[str]:
     """Take one step after the other; yields the name of the step before it is sent."""
     yield "decide"
-    made = service.call(
+    made = ask(
+        service,
         "POST",
         "/v1/ensembles",
         {
@@ -188,36 +115,55 @@ def requests_of(walk: Walk, service: Service, dice: random.Random) -> Iterator[s
         yield "claim"
         wanted = {"member": member, "server": {"flavorRef": "m1.small"}, "lifetime": HOLD}
         path = f"/v1/decisions/{walk.decision}/claims"
-        walk.claims[member] = service.call("POST", path, {"claim": wanted})["claim"]["id"]
+        walk.claims[member] = ask(service, "POST", path, {"claim": wanted})["claim"]["id"]
     server = str(uuid.UUID(int=dice.getrandbits(128), version=4))
     yield "active"
     told = {"claim": {"status": "active", "server_id": server}}
-    service.call("PATCH", f"/v1/claims/{walk.claims['web[0]']}", told)
+    ask(service, "PATCH", f"/v1/claims/{walk.claims['web[0]']}", told)
     walk.servers["web[0]"] = server
     yield "confirm"
-    service.call("POST", f"/v1/decisions/{walk.decision}/confirm", {})
+    ask(service, "POST", f"/v1/decisions/{walk.decision}/confirm", {})
     walk.confirmed = True
 
 
-def round_of(number: int, service: Service, dice: random.Random) -> Walk:
-    """One walk with a kill at some moment of some step."""
+def round_of(
+    number: int, service: Replica, dice: random.Random, crash: Callable[[], None] | None
+) -> list[Walk]:
+    """Some walks, with one kill at some moment of some step of the first.
+
+    `crash`, if given, is one way more to go wrong: the database's.
+    """
     service.up()
-    walk = Walk(number, str(uuid.UUID(int=dice.getrandbits(128), version=4)))
+    walks = [
+        Walk(number * TOGETHER + one, str(uuid.UUID(int=dice.getrandbits(128), version=4)))
+        for one in range(TOGETHER)
+    ]
     step, delay = dice.choice(STEPS), dice.uniform(0, 0.04)
-    whole = dice.random() < 0.4
-    killer = Timer(delay, service.kill_everything if whole else service.kill_worker)
-    try:
-        for name in requests_of(walk, service, dice):
-            if name == step and killer.ident is None:
-                killer.start()
-    except Unacknowledged:
-        assert killer.ident is not None, "a request failed before the kill"
+    ways = [service.kill_worker] * 3 + [service.kill_everything] * 2
+    way = dice.choice(ways if crash is None else [*ways, crash, crash])
+    killer = Timer(delay, way)
+
+    def go(walk: Walk) -> None:
+        own = random.Random(f"{SEED}-{walk.number}")
+        first = walk is walks[0]
+        time.sleep(0 if first else own.uniform(0, 0.1))
+        try:
+            for name in requests_of(walk, service, own):
+                if first and name == step and killer.ident is None:
+                    killer.start()
+        except Declined:
+            pass
+        except Unacknowledged:
+            assert killer.ident is not None, "a request failed before the kill"
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        list(pool.map(go, walks))
     if killer.ident is not None:
         killer.join()
-    if whole:
-        service.down()
-        service.start()
-    return walk
+        if way == service.kill_everything:
+            service.down()
+            service.start()
+    return walks
 
 
 # --- looking at the ledger --------------------------------------------------------------------
@@ -288,10 +234,9 @@ def check_end(store: Ledger, walks: list[Walk]) -> None:
     assert (columns.peak == columns.used).all(), "something is still held"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A ledger with six hosts and a flavor."""
-    store = open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
+def fill(url: str) -> None:
+    """Six hosts and a flavor."""
+    store = open_store(url)
     changes: list[Change] = [PutFlavor(Flavor("1", "m1.small", {"VCPU": 1}))]
     for number in range(HOSTS):
         name = str(uuid.UUID(int=number + 1))
@@ -301,24 +246,29 @@ def folder(tmp_path: Path) -> Path:
         ]
     store.commit(Changeset(tuple(changes)))
     store.close()
-    return tmp_path
 
 
-@pytest.mark.slow
-@pytest.mark.process
-@pytest.mark.timeout(150 + 10 * KILLS)
-def test_kill_nine_loses_nothing_acknowledged_and_leaves_no_half(folder: Path) -> None:
+def crashes(folder: Path, url: str, kills: int, crash: Callable[[], None] | None) -> None:
+    """The whole test, on a database."""
+    fill(url)
     dice = random.Random(SEED)
-    services, walks = (Service(folder), Service(folder)), []
-    store = open_store(f"sqlite:///{folder / 'ledger.db'}")
+    services = [Replica(folder / name, url) for name in ("one", "two")]
+    walks: list[Walk] = []
+    store = open_store(url)
     try:
-        for service in services:
+        for name, service in zip(("one", "two"), services, strict=True):
+            (folder / name).mkdir()
             service.start()
-        for number in range(KILLS):
-            walks.append(round_of(number, services[number % 2], dice))
-            check_integrity(folder / "ledger.db")
-            check_whole(store, walks[-1])
-            check_acknowledged(store, walks[-1])
+        for number in range(kills // TOGETHER):
+            fresh = round_of(number, services[number % 2], dice, crash)
+            walks += fresh
+            if make_url(url).get_backend_name() == "sqlite":
+                check_integrity(folder / "ledger.db")
+            else:
+                time.sleep(0.2)  # what had begun to commit on a server ends without its client
+            for walk in fresh:
+                check_whole(store, walk)
+                check_acknowledged(store, walk)
         services[0].up()
         deadline = time.monotonic() + 30
         while store.due(1) or any(
@@ -338,9 +288,27 @@ def test_kill_nine_loses_nothing_acknowledged_and_leaves_no_half(folder: Path) -
         store.close()
 
 
-def test_the_checks_see_a_half_decision_and_a_lost_one(folder: Path) -> None:
-    service = Service(folder)
-    store = open_store(f"sqlite:///{folder / 'ledger.db'}")
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.timeout(150 + 10 * KILLS)
+def test_kill_nine_loses_nothing_acknowledged_and_leaves_no_half(tmp_path: Path) -> None:
+    crashes(tmp_path, f"sqlite:///{tmp_path / 'ledger.db'}", KILLS, None)
+
+
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.timeout(150 + 10 * KILLS)
+def test_kill_nine_with_the_database_among_the_killed(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    url = Databases(postgres_server.url).empty()
+    crashes(tmp_path, url, KILLS // 2, postgres_server.restart)
+
+
+def test_the_checks_see_a_half_decision_and_a_lost_one(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    fill(url)
+    service, store = Replica(tmp_path, url), open_store(url)
     try:
         service.start()
         service.up()
