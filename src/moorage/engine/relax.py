@@ -9,7 +9,7 @@ a solver has not placed and the meanings have not accepted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from moorage.engine.problem import Verdict
 from moorage.engine.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.ensembles import PolicyStatement, Role
     from moorage.domain.requests import EnsembleRequest
@@ -37,16 +37,22 @@ MOST = 5
 MOST_SOLVES = 60
 _FILTER_COST = 3
 _SOFT_COST = 10
-_FEWER_STEPS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048)
+_SINGLY = 4
+"""Steps up to here are tried one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A change, its cost, and the request it leads to."""
+    """A change, its cost, and the request it leads to.
+
+    Costs between `beyond` and `cost` were skipped; `nearer` makes the candidate of such a cost.
+    """
 
     change: EnsembleChange
     cost: int
     request: EnsembleRequest
+    beyond: int | None = None
+    nearer: Callable[[int], Candidate] | None = None
 
 
 def relaxations(built: Built, cores: Sequence[Core], oracle: Oracle) -> tuple[Relaxation, ...]:
@@ -74,8 +80,23 @@ def _verified(
             break
         solves += 1
         if _fits(built, one.request, oracle):
-            found[key] = Relaxation(change=one.change, cost=one.cost)
+            least = _least(built, one, oracle)
+            found[key] = Relaxation(change=least.change, cost=least.cost)
     return tuple(sorted(found.values(), key=lambda one: one.cost))
+
+
+def _least(built: Built, hit: Candidate, oracle: Oracle) -> Candidate:
+    """The cheapest that fits between the last step that did not and one that does, by halves."""
+    if hit.nearer is None or hit.beyond is None:
+        return hit
+    best, short = hit, hit.beyond
+    while best.cost - short > 1 and oracle.remaining() > 0:
+        middle = hit.nearer((best.cost + short) // 2)
+        if _fits(built, middle.request, oracle):
+            best = middle
+        else:
+            short = middle.cost
+    return best
 
 
 def _direction(change: EnsembleChange) -> tuple[str, str, str, bool]:
@@ -160,17 +181,31 @@ class _Touched:
         yield Candidate(change, cost, replace(self.request, members=(*self.request.members, *more)))
 
     def fewer(self) -> Iterator[Candidate]:
-        """Leave out the last members of a role that stand nowhere yet; one must remain."""
+        """Leave out the last members of a role that stand nowhere yet; one must remain.
+
+        Ever larger steps, up to all that may go. A member that a policy names stays, and so do
+        those before it: without it the description would mean nothing.
+        """
+        named = {one.member for policy in self.request.policies for one in policy.members}
         for role in self.roles:
             mine = sorted(m for m in self.request.members if m.role == role.name)
             moving = [m for m in mine if m not in self.request.fixed]
-            for step in _FEWER_STEPS:
-                if step > len(moving) or step >= len(mine):
-                    break
-                gone = set(moving[-step:])
-                rest = tuple(m for m in self.request.members if m not in gone)
-                change = EnsembleChange("member", role.name, "count", len(mine), len(mine) - step)
-                yield Candidate(change, step, replace(self.request, members=rest))
+            free = tuple(takewhile(lambda m: m not in named, reversed(moving)))
+            free = free[: len(mine) - 1]
+            before = 0
+            for step in _steps(len(free)):
+                yield replace(self._without(role.name, len(mine), free, step), beyond=before)
+                before = step
+
+    def _without(self, role: str, count: int, free: tuple[MemberName, ...], step: int) -> Candidate:
+        gone = frozenset(free[:step])
+        rest = tuple(m for m in self.request.members if m not in gone)
+        return Candidate(
+            EnsembleChange("member", role, "count", count, count - step),
+            step,
+            replace(self.request, members=rest),
+            nearer=lambda other: self._without(role, count, free, other),
+        )
 
     def filters(self) -> Iterator[Candidate]:
         """One required or forbidden trait, or one aggregate rule, less."""
@@ -204,6 +239,16 @@ class _Touched:
     def _with_policy(self, old: PolicyStatement, new: PolicyStatement) -> EnsembleRequest:
         policies = tuple(new if one is old else one for one in self.request.policies)
         return replace(self.request, policies=policies)
+
+
+def _steps(most: int) -> Iterator[int]:
+    """1, 2, 3, 4, then doubled, and `most` at last: any size in few steps."""
+    step = 1
+    while step < most:
+        yield step
+        step = step + 1 if step < _SINGLY else 2 * step
+    if most > 0:
+        yield most
 
 
 def _words(value: Iterable[object]) -> list[str]:
