@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.changes import Changeset
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
@@ -230,6 +230,10 @@ def _check_roles(ensemble: Ensemble, ask: Ask) -> None:
             raise InvalidDescription(f"no role {name} with members", path="max_additional")
 
 
+_SHARE: Final = 5
+"""Counting what more would fit may take this part of a solve's time, all roles together."""
+
+
 def _additional(parts: Parts, found: Found, ask: Ask) -> dict[str, Any]:
     """The fields of a decision that say how many more members fit."""
     limits = parts.limits
@@ -239,7 +243,7 @@ def _additional(parts: Parts, found: Found, ask: Ask) -> dict[str, Any]:
             found,
             next(one for one in found.built.request.roles if one.name == name),
             most=limits.additional,
-            time_limit=limits.time_limit,
+            time_limit=limits.time_limit // (_SHARE * len(ask.additional)),
         )
         for name in ask.additional
     }
