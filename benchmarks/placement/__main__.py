@@ -2,6 +2,7 @@
 
     python -m benchmarks.placement
     python -m benchmarks.placement --hosts 10000 --rows limit,all,nova
+    python -m benchmarks.placement --engine postgresql --shapes flat
     python -m benchmarks.placement --ours-only --shapes wide
 
 Fills both databases with the same fleet, starts both servers, compares their answers and prints
@@ -20,9 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.placement import fill, report, same
+from benchmarks.placement.databases import ENGINES, database
 from benchmarks.placement.measure import measure
 from benchmarks.placement.rows import ROWS, Row
-from benchmarks.placement.servers import Server, ours, theirs
+from benchmarks.placement.servers import PEER_DRIVER, Server, ours, theirs
 from benchmarks.placement.shapes import SHAPES
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def main() -> None:
     if not rows:
         sys.exit(f"no such row; there are {', '.join(row.key for row in ROWS)}")
     facts = report.machine() | {
-        "engine": "SQLite",
+        "engine": asked.engine,
         "command": f"python -m benchmarks.placement {' '.join(sys.argv[1:])}".strip(),
         "memory": {},
     }
@@ -68,15 +70,15 @@ def _shape(
         folder = Path(name)
         peer = None
         if not asked.ours_only and any(row.peer or row.same for row in rows):
-            url = f"sqlite:///{folder / 'theirs.db'}"
-            peer = stack.enter_context(theirs(url, folder))
-            _note(f"{shape}: theirs filled in", lambda: fill.fill_peer(url, nodes))
-            # It keeps resource classes and traits in memory: restart, so that it reads ours.
-            stack.close()
-            peer = stack.enter_context(theirs(url, folder))
-        url = f"sqlite:///{folder / 'ours.db'}"
-        _note(f"{shape}: ours filled in", lambda: fill.fill_ours(url, nodes))
-        own = stack.enter_context(ours(url, folder))
+            place = stack.enter_context(database(asked.engine, folder, "theirs"))
+            url = place.driven_by(PEER_DRIVER)
+            # Its start makes the tables; it keeps names in memory, so it starts again after.
+            with theirs(place, folder):
+                _note(f"{shape}: theirs filled in", lambda: fill.fill_peer(url, nodes))
+            peer = stack.enter_context(theirs(place, folder))
+        own_place = stack.enter_context(database(asked.engine, folder, "ours"))
+        _note(f"{shape}: ours filled in", lambda: fill.fill_ours(own_place.url, nodes))
+        own = stack.enter_context(ours(own_place, folder))
         first = own.client()
         _note(f"{shape}: ours reads the ledger in", lambda: first.get("/resource_providers?name=x"))
         found = [_row(row, hosts, own, peer, asked) for row in rows]
@@ -122,6 +124,7 @@ def _arguments() -> argparse.Namespace:
     )
     names = _names
     parser.add_argument("--hosts", type=_sizes, default=[1000], help="sizes, by comma (1000)")
+    parser.add_argument("--engine", choices=ENGINES, default="sqlite", help="database (sqlite)")
     parser.add_argument("--rows", type=names, default=[], help="row keys, by comma (all)")
     parser.add_argument("--shapes", type=names, default=list(SHAPES), help="fleets (all)")
     parser.add_argument("--samples", type=int, default=3, help="samples per row (3)")

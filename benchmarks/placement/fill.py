@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.placement.shapes import PROJECT, USER, Node
-from sqlalchemy import Connection, create_engine, insert, select
+from sqlalchemy import Connection, create_engine, insert, select, text
 
 from moorage.domain.changes import (
     Change,
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 BATCH: Final = 500
+_GO_ON: Final = (
+    "SELECT setval(pg_get_serial_sequence('resource_providers', 'id'), max(id))"
+    " FROM resource_providers"
+)
 
 
 def custom_names(nodes: Sequence[Node]) -> tuple[list[str], list[str]]:
@@ -139,6 +143,9 @@ class _Peer:
                 }
             )
         self._add("ResourceProvider", rows)
+        if self._connection.dialect.name == "postgresql":
+            # The numbers were given here; the table's own counter must go on after them.
+            self._connection.execute(text(_GO_ON))
 
     def _inventories(self, nodes: Sequence[Node], ids: dict[str, int]) -> None:
         classes = self._ids("ResourceClass", "name")

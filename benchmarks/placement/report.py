@@ -62,9 +62,9 @@ def line(result: dict[str, Any]) -> str:
 
 
 def write(folder: Path, facts: dict[str, Any], results: list[dict[str, Any]]) -> None:
-    """`results.json` and `RESULTS.md` in the folder."""
+    """The table and the figures of one engine, in the folder."""
     whole = {"machine": facts, "results": results}
-    (folder / "results.json").write_text(json.dumps(whole, indent=1) + "\n")
+    (folder / f"results-{facts['engine']}.json").write_text(json.dumps(whole, indent=1) + "\n")
     about = (
         f"{facts['date']}, {facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f}),"
         f" Python {facts['python']}, Linux {facts['kernel']}, {facts['engine']}."
@@ -82,4 +82,4 @@ def write(folder: Path, facts: dict[str, Any], results: list[dict[str, Any]]) ->
     ]
     lines += ["", HOW, "", *HEAD, *(line(one) for one in results), ""]
     lines += ["Resident MiB after the rows (biggest process, whole tree):", "", *memory]
-    (folder / "RESULTS.md").write_text("\n".join(lines) + "\n")
+    (folder / f"RESULTS-{facts['engine']}.md").write_text("\n".join(lines) + "\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,15 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.placement.client import Client
+from benchmarks.placement.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from benchmarks.placement.databases import Database
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _START_SECONDS: Final = 90
 _STOP_SECONDS: Final = 20
 PEER_WORKERS: Final = 2
+PEER_DRIVER: Final = "psycopg2"
 
 _CONF: Final = """\
 [api]
@@ -43,19 +46,25 @@ class Server:
     process: subprocess.Popen[bytes]
     port: int
     prefix: str
+    database: int | None
+    """The process of its database server, if it has one."""
 
     def client(self) -> Client:
         """A connection of its own."""
         return Client(self.port, self.prefix)
 
     def cpu(self) -> float:
-        """Seconds of user and system time of the process tree, ended children included."""
-        return sum(one.cpu for one in tree(self.process.pid)) / _TICKS
+        """Seconds of user and system time of its processes, ended children included."""
+        return sum(one.cpu for one in self._processes()) / _TICKS
 
     def memory(self) -> dict[str, int]:
-        """Resident MiB of the processes that serve, biggest first, by role."""
+        """Resident MiB of the biggest process and of all, without the database's."""
         found = sorted((one.pages for one in tree(self.process.pid)), reverse=True)
         return {"biggest": found[0] * _PAGE >> 20, "tree": sum(found) * _PAGE >> 20}
+
+    def _processes(self) -> list[_Process]:
+        of_database = [] if self.database is None else tree(self.database)
+        return [*tree(self.process.pid), *of_database]
 
 
 @dataclass(frozen=True)
@@ -89,33 +98,28 @@ def _processes() -> Iterator[_Process]:
         )
 
 
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 @contextmanager
-def ours(url: str, folder: Path) -> Iterator[Server]:
+def ours(database: Database, folder: Path) -> Iterator[Server]:
     """`moorage serve` with one worker, as it is by default."""
     port = free_port()
     command = [
         str(Path(sys.executable).with_name("moorage")),
         "serve",
         *("--host", "127.0.0.1", "--port", str(port)),
-        *("--database", url, "--log-level", "warning"),
+        *("--database", database.url, "--log-level", "warning"),
     ]
-    yield from _running("ours", command, port, "/placement", folder, dict(os.environ))
+    process = _started("ours", command, folder, dict(os.environ))
+    yield from _serving(Server("ours", process, port, "/placement", database.process), folder)
 
 
 @contextmanager
-def theirs(url: str, folder: Path) -> Iterator[Server]:
+def theirs(database: Database, folder: Path) -> Iterator[Server]:
     """The reference behind gunicorn with two processes."""
     port = free_port()
     conf = folder / "etc"
     conf.mkdir(exist_ok=True)
-    (conf / "placement.conf").write_text(_CONF.format(url=url, log=folder / "peer.log"))
+    url, log = database.driven_by(PEER_DRIVER), folder / "peer.log"
+    (conf / "placement.conf").write_text(_CONF.format(url=url, log=log))
     command = [
         str(Path(sys.executable).with_name("gunicorn")),
         *("--workers", str(PEER_WORKERS), "--bind", f"127.0.0.1:{port}"),
@@ -123,20 +127,23 @@ def theirs(url: str, folder: Path) -> Iterator[Server]:
         "placement.wsgi.api:application",
     ]
     environ = {**os.environ, "OS_PLACEMENT_CONFIG_DIR": str(conf)}
-    yield from _running("theirs", command, port, "", folder, environ)
+    process = _started("theirs", command, folder, environ)
+    yield from _serving(Server("theirs", process, port, "", database.process), folder)
 
 
-def _running(
-    name: str, command: list[str], port: int, prefix: str, folder: Path, environ: dict[str, str]
-) -> Iterator[Server]:
-    log = folder / f"{name}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - commands of our own making
+def _started(
+    name: str, command: list[str], folder: Path, environ: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    with (folder / f"{name}.log").open("wb") as output:
+        return subprocess.Popen(  # noqa: S603 - commands of our own making
             command, stdout=output, stderr=subprocess.STDOUT, env=environ
         )
-    server = Server(name, process, port, prefix)
+
+
+def _serving(server: Server, folder: Path) -> Iterator[Server]:
+    process = server.process
     try:
-        _await(server, log)
+        _await(server, folder / f"{server.name}.log")
         yield server
     finally:
         process.send_signal(signal.SIGTERM)
