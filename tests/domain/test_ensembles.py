@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.domain.describe import read_statement
 from moorage.domain.ensembles import Member, MemberName, PolicyStatement, Role, Selector, edges
 from moorage.domain.errors import InvalidDescription
 
@@ -72,3 +73,10 @@ def test_members_sort_by_role_and_then_by_number() -> None:
     mixed = [MemberName("a", 10), MemberName("b", 0), MemberName("a", 2)]
     assert [str(name) for name in sorted(mixed)] == ["a[2]", "a[10]", "b[0]"]
     assert Member(MemberName("a", 2), uuid="u").server_id is None
+
+
+@pytest.mark.parametrize("zipped", [["app"], ["app", "app"], ["app", "db", "app"]])
+def test_a_zip_that_joins_nothing_is_refused(zipped: list[str]) -> None:
+    with pytest.raises(InvalidDescription, match="two different selectors") as refused:
+        read_statement({"type": "affinity", "zip": zipped}, path="policies[0]")
+    assert refused.value.path == "policies[0].zip"

@@ -22,7 +22,8 @@ EXPECTED: dict[str, int | str] = {
     "story-a-grown": "policy",
     "shapes-without-room": "static",
     # CP-SAT once forgot what preferred policies cost members that stand already.
-    "host-in-no-rack": 88,
+    # Preferences go first: 11 of penalty at the scale of a fill up to 100 percent, and that fill.
+    "host-in-no-rack": 1211,
     # ... and what required ones forbid them.
     "fixed-on-a-banned-host": "policy",
 }

@@ -40,6 +40,8 @@ NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
 MAX_NAME: Final = 255
 MAX_WEIGHT: Final = 1_000_000
 MAX_METADATA: Final = 128
+_ZIPPED: Final = 2
+"""Selectors that a zip needs at least: a hyperedge of one member says nothing."""
 _STATEMENT_FIELDS: Final = frozenset({"name", "type", "members", "zip", "strength", "phase"})
 
 
@@ -167,10 +169,13 @@ def read_statement(source: object, path: str) -> PolicyStatement:
     selectors = _list(fields["zip"] if zipped else fields["members"], where)
     if not selectors:
         raise InvalidDescription("a policy needs at least one selector", path=where)
+    read = tuple(read_selector(one, f"{where}[{i}]") for i, one in enumerate(selectors))
+    if zipped and (len(read) < _ZIPPED or len(set(read)) < len(read)):
+        raise InvalidDescription("zip joins members of two different selectors or more", path=where)
     return PolicyStatement(
         name=_name(fields.get("name", kind), f"{path}.name"),
         type=kind,
-        members=tuple(read_selector(one, f"{where}[{i}]") for i, one in enumerate(selectors)),
+        members=read,
         zip=zipped,
         weight=read_strength(fields.get("strength", "required"), f"{path}.strength"),
         phases=_phases(fields.get("phase"), f"{path}.phase"),
