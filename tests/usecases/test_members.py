@@ -11,6 +11,7 @@ from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.add_members import Adding, add_members
+from moorage.usecases.limits import Limits
 from moorage.usecases.parts import Parts
 from moorage.usecases.settle import Naming
 
@@ -121,6 +122,16 @@ def test_a_server_that_would_break_a_policy_is_refused_or_reported(service: Serv
     assert accepted.status_code == 201
     shown = service.call("GET", path, query={"compliance": "true"}).json["ensemble"]
     assert [one["policy"] for one in shown["compliance"]] == ["apart"]
+
+
+def test_a_server_joins_only_an_ensemble_that_has_room(three_racks: str) -> None:
+    service = Service(three_racks, limits=Limits(members=1))
+    path, taken = placed(service)
+    running(service, "h4" if taken != "h4" else "h5")
+    refused = joining(service, path)
+    assert refused.status_code == 403
+    assert refused.json["errors"][0]["limit"] == 1
+    service.close()
 
 
 def test_only_servers_of_the_project_join(service: Service) -> None:

@@ -256,6 +256,19 @@ class PutDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundHeld:
+    """Write nothing, and only if the project then holds or claims at most `limit` places.
+
+    Judged after the changes before it: of several that are made at once, those that come too
+    late are LimitExceeded. `requested` is told in the error.
+    """
+
+    project_id: str
+    limit: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
 class PutClaim:
     """Write a claim; `expected_state` None for a new one, else the stored state expected.
 
@@ -320,6 +333,7 @@ Change: TypeAlias = (
     | ExpectEnsemble
     | DeleteEnsemble
     | PutDecision
+    | BoundHeld
     | PutClaim
     | PutExplanation
     | PutFlavor

@@ -53,6 +53,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.ExpectEnsemble: ensembles.expect_ensemble,
         changes.DeleteEnsemble: ensembles.delete_ensemble,
         changes.PutDecision: ensembles.put_decision,
+        changes.BoundHeld: ensembles.bound_held,
         changes.PutClaim: ensembles.put_claim,
         changes.PutExplanation: ensembles.put_explanation,
         changes.PutFlavor: fleet.put_flavor,

@@ -128,6 +128,10 @@ def _put_decision(found: Footprint, change: changes.PutDecision) -> None:
     found.ids.add(change.decision.id)
 
 
+def _bound_held(found: Footprint, change: changes.BoundHeld) -> None:
+    found.ids.add(f"held {change.project_id}")
+
+
 def _put_claim(found: Footprint, change: changes.PutClaim) -> None:
     found.ids.add(change.claim.id)
 
@@ -157,6 +161,7 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.ExpectEnsemble: _expect_ensemble,
         changes.DeleteEnsemble: _delete_ensemble,
         changes.PutDecision: _put_decision,
+        changes.BoundHeld: _bound_held,
         changes.PutClaim: _put_claim,
         changes.PutExplanation: _put_explanation,
         changes.PutFlavor: _of_flavors,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_role, read_statement
 from moorage.domain.ensembles import MemberName, PolicyStatement
-from moorage.domain.errors import ConcurrentUpdate, InUse, InvalidDescription, LimitExceeded
+from moorage.domain.errors import ConcurrentUpdate, InUse, InvalidDescription
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.additions import remembering
 from moorage.usecases.create_ensemble import Made, new_members
 from moorage.usecases.joint import Ask
+from moorage.usecases.limits import check_member_count
 from moorage.usecases.merge import merged_statement
 from moorage.usecases.roles import Names, resolve_role
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced
@@ -137,8 +138,7 @@ def changed_ensemble(
     known = Names(parts.store)
     for index, source in enumerate(change.members):
         changed = _with_role(parts, changed, source, known, f"members[{index}]", status)
-    if len(changed.members) > parts.limits.members:
-        raise LimitExceeded("members", limit=parts.limits.members, requested=len(changed.members))
+    check_member_count(parts.limits, len(changed.members))
     return replace(
         changed,
         name=change.name or stored.name,

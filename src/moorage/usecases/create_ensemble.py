@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
-from moorage.domain.errors import DuplicateName, Infeasible, LimitExceeded, NotFound
+from moorage.domain.errors import DuplicateName, Infeasible, NotFound
 from moorage.usecases.access import sees
 from moorage.usecases.digest import same_request
 from moorage.usecases.impossible import refuse_the_impossible
+from moorage.usecases.limits import check_member_count
 from moorage.usecases.roles import resolve
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced_or_held
 from moorage.usecases.soundness import check_names, check_policies
@@ -137,8 +138,7 @@ def members_of(
         LimitExceeded: more than one ensemble may have.
     """
     wanted = sum(role.count for role in descriptions)
-    if wanted > parts.limits.members:
-        raise LimitExceeded("members", limit=parts.limits.members, requested=wanted)
+    check_member_count(parts.limits, wanted)
     return tuple(
         member
         for role, one in zip(roles, descriptions, strict=True)

@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from moorage.domain.errors import Busy
 from moorage.domain.placement import Place
 from moorage.domain.requests import EnsembleRequest, Objective
+from moorage.engine.cost import cost
 from moorage.engine.problem import Verdict
 from moorage.engine.verify import WrongAnswer, verify
 
@@ -102,14 +105,18 @@ def find(solver: Solver, built: Built, *, time_limit: Duration, seed: int) -> Fo
 def still_holds(found: Found, built: Built) -> Found | None:
     """The same answer on a problem made from a newer snapshot; None when it is broken there.
 
-    The cost of the answer is the one it was found with.
+    It may cost something else there, and something better may exist: nobody has looked.
     """
     if built.problem.members != found.built.problem.members:
         return None
     row_of = {uuid: row for row, uuid in enumerate(built.problem.hosts)}
     rows = [row_of.get(found.hosts[member], -1) for member in built.problem.members]
+    if -1 in rows:
+        return None
+    value = int(cost(built.problem, np.array([rows], dtype=np.int64))[0])
+    outcome = replace(found.outcome, value=value, bound=0)
     try:
-        return _judged(built, found.outcome, rows)
+        return _judged(built, outcome, rows)
     except WrongAnswer:
         return None
 

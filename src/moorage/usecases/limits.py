@@ -70,6 +70,16 @@ def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
     return _within("time limit in seconds", asked, limits.time_limit, limits.longest_time_limit)
 
 
+def check_member_count(limits: Limits, count: int) -> None:
+    """Let an ensemble of so many members pass.
+
+    Raises:
+        LimitExceeded: one may not have so many.
+    """
+    if count > limits.members:
+        raise LimitExceeded("members", limit=limits.members, requested=count)
+
+
 def _within(what: str, asked: Duration | None, default: Duration, longest: Duration) -> Duration:
     if asked is None:
         return min(default, longest)

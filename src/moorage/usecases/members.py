@@ -13,6 +13,7 @@ from moorage.usecases.additions import answered, remembering
 from moorage.usecases.again import again
 from moorage.usecases.change_ensemble import without
 from moorage.usecases.compliance import PolicyViolation, broken_policies
+from moorage.usecases.limits import check_member_count
 from moorage.usecases.standing import MemberStatus, Standing, bookings_of, standing
 from moorage.usecases.writing import parting
 
@@ -78,8 +79,9 @@ def join(
 
     Raises:
         NotFound: no such ensemble, or no such server of this project, for this caller.
-        InvalidDescription: no such role.
+        InvalidDescription: no such role, or the server stands on no host.
         InUse: the server is a member already.
+        LimitExceeded: the ensemble has as many members as it may.
         WrongState: it joined by this request, and has left since.
         DuplicateName: the id was used by another request.
         Violated: it would break required policies, and `joining` says to refuse that.
@@ -114,6 +116,7 @@ def _join(
         raise InvalidDescription(f"no role {joining.role}", path="member.name")
     if any(member.server_id == joining.server_id for member in ensemble.members):
         raise InUse("server", joining.server_id)
+    check_member_count(parts.limits, len(ensemble.members) + 1)
     snapshot = parts.store.snapshot()
     _check_server(parts, caller, snapshot, joining.server_id)
     index = 1 + max(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.domain.changes import Changeset
+from moorage.domain.changes import BoundHeld, Changeset
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
 from moorage.domain.errors import (
     Busy,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.domain.period import Duration, Instant
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
@@ -122,14 +123,14 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             stored = naming.explained or not dry_run
             raise refusal(parts, built, snapshot, naming.id, seed=ask.seed, stored=stored)
         answer = _Answer(snapshot, stand, found)
-        decision = replace(
-            _decision(parts, proposal, ask, answer, naming),
-            hold=hold,
-            expires_at=snapshot.taken_at + hold,
-        )
+        decision = _decision(parts, proposal, ask, answer, naming)
+        decision = _held_from(parts.store.now(), hold, decision)
         if dry_run:
             return Settled(decision, proposal.ensemble, snapshot, dry_run=True)
-        changes = changes_for(parts.store, proposal, decision, found, stand)
+        changes = (
+            *changes_for(parts.store, proposal, decision, found, stand),
+            *_bounded(parts, decision, found, stand),
+        )
         try:
             parts.store.commit(
                 Changeset(
@@ -173,6 +174,11 @@ class _Answer:
     found: Found
 
 
+def _held_from(now: Instant, hold: Duration, decision: Decision) -> Decision:
+    """The hold counts from when the answer is there, not from when it was asked for."""
+    return replace(decision, hold=hold, expires_at=now + hold, created_at=now, updated_at=now)
+
+
 def _decision(
     parts: Parts, proposal: Proposal, ask: Ask, answer: _Answer, naming: Naming
 ) -> Decision:
@@ -180,14 +186,14 @@ def _decision(
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
     fresh = {name for name in request.members if name not in request.fixed}
-    held = fresh | {name for name in request.fixed if stand.of(name) is MemberStatus.HELD}
-    _check_quota(parts, ensemble, len(held), released=_held(stand))
+    held = _to_hold(found, stand)
+    _check_quota(parts, ensemble, held, released=_held(stand))
     return Decision(
         id=naming.id,
         ensemble_id=ensemble.id,
         project_id=ensemble.project_id,
         ensemble_generation=(proposal.generation or 0) + 1,
-        state=_first_state(bool(held), MemberStatus.BUILDING in stand.status.values()),
+        state=_first_state(held > 0, MemberStatus.BUILDING in stand.status.values()),
         period=request.period,
         expires_at=snapshot.taken_at,
         hold=0,
@@ -251,6 +257,20 @@ def _additional(parts: Parts, found: Found, ask: Ask) -> dict[str, Any]:
         "max_additional": MappingProxyType({name: room.count for name, room in rooms.items()}),
         "at_least": frozenset(name for name, room in rooms.items() if not room.exact),
     }
+
+
+def _to_hold(found: Found, stand: Standing) -> int:
+    """How many members have their place held by the decision: placed now, or held before."""
+    request = found.built.request
+    stay = sum(stand.of(name) is MemberStatus.HELD for name in request.fixed)
+    return len(request.members) - len(request.fixed) + stay
+
+
+def _bounded(parts: Parts, decision: Decision, found: Found, stand: Standing) -> tuple[Change, ...]:
+    """What is held, judged once more in the commit: others hold at the same time."""
+    wanted = _to_hold(found, stand)
+    limit = parts.limits.held_members
+    return (BoundHeld(decision.project_id, limit, wanted),) if wanted else ()
 
 
 def _held(stand: Standing) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
 
 
@@ -41,8 +42,9 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Members with live bookings: their places, and how they keep them."""
+    """Members with live bookings at an instant: their places, and how they keep them."""
 
+    at: Instant
     places: Mapping[MemberName, Place]
     status: Mapping[MemberName, MemberStatus]
     bookings: Mapping[MemberName, tuple[Booking, ...]]
@@ -75,6 +77,7 @@ def standing(snapshot: Snapshot, ensemble: Ensemble) -> Standing:
             status[member.name] = _STATUS[bookings[0].state]
             found[member.name] = bookings
     return Standing(
+        at=snapshot.taken_at,
         places=MappingProxyType(places),
         status=MappingProxyType(status),
         bookings=MappingProxyType(found),

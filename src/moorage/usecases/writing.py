@@ -190,7 +190,7 @@ def _supersede(
     Raises:
         ConcurrentUpdate: a place was claimed, or given up, after this decision looked.
     """
-    now = decision.updated_at
+    now = stand.at
     before = store.decisions(
         project_id=decision.project_id, ensemble_id=decision.ensemble_id, page=Page(limit=1)
     )

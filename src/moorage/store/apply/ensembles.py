@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, select, update
 
-from moorage.domain.errors import ConcurrentUpdate, DuplicateName, HoldExpired, NotFound
-from moorage.store import bodies, tables
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    DuplicateName,
+    HoldExpired,
+    LimitExceeded,
+    NotFound,
+)
+from moorage.store import bodies, read, tables
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
 
     from moorage.domain.changes import (
+        BoundHeld,
         DeleteEnsemble,
         ExpectEnsemble,
         PutClaim,
@@ -152,6 +159,22 @@ def put_decision(batch: Batch, change: PutDecision) -> None:
         "body": bodies.DECISION.encode(decision),
     }
     _write(batch, tables.decisions, "decision", decision.id, values, change.generation)
+
+
+def bound_held(batch: Batch, change: BoundHeld) -> None:
+    """See `BoundHeld`.
+
+    Raises:
+        LimitExceeded: the project holds more.
+    """
+    held = read.held(batch.connection, change.project_id, now=batch.now)
+    if held > change.limit:
+        raise LimitExceeded(
+            "places held",
+            limit=change.limit,
+            used=max(held - change.requested, 0),
+            requested=change.requested,
+        )
 
 
 def put_claim(batch: Batch, change: PutClaim) -> None:
