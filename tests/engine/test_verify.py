@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.ensembles import MemberName
-from moorage.engine.cost import cost, holds
+from moorage.engine.cost import cost, holds, preference_scale
 from moorage.engine.verify import WrongAnswer, verify
 from moorage.testing.problems import random_built, story_a
 
@@ -81,4 +81,5 @@ def test_meanings_and_primitives_judge_alike(seed: int) -> None:
             continue
         assert right
         bare = type(problem)(**{**vars(problem), "objective": None})
-        assert sum(one.penalty for one in statuses) == int(cost(bare, rows[None, :])[0])
+        penalty = preference_scale(problem) * sum(one.penalty for one in statuses)
+    assert penalty == int(cost(bare, rows[None, :])[0])
