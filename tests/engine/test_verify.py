@@ -82,4 +82,4 @@ def test_meanings_and_primitives_judge_alike(seed: int) -> None:
         assert right
         bare = type(problem)(**{**vars(problem), "objective": None})
         penalty = preference_scale(problem) * sum(one.penalty for one in statuses)
-    assert penalty == int(cost(bare, rows[None, :])[0])
+        assert penalty == int(cost(bare, rows[None, :])[0])
