@@ -23,7 +23,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo serve test lint bench-placement format types imports unit docs docs-serve lock changelog clean
+.PHONY: help install keystone demo serve test lint bench-placement format types imports unit soak crash docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -79,6 +79,13 @@ unit: install keystone  ## only pytest (ARGS="-k word" chooses)
 
 bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
 	$(BIN)/python -m benchmarks.placement $(ARGS)
+
+soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills (SECONDS=1800)
+	$(BIN)/python -m tests.scenarios.soak.soak sqlite $(or $(SECONDS),1800) 64 3 4
+	$(BIN)/python -m tests.scenarios.soak.soak postgresql $(or $(SECONDS),1800) 64 3 4
+
+crash: install  ## kill services and the database hundreds of times (KILLS=300)
+	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) $(BIN)/python -m pytest tests/scenarios/crash
 
 format: install  ## let ruff write the layout and the safe repairs
 	$(BIN)/ruff check --fix .

@@ -1,16 +1,19 @@
-"""The ledger on SQLite: what a commit, a snapshot and a start cost.
+"""The ledger: what a commit, a snapshot and a start cost, and how many commits go at once.
 
-    python benchmarks/store.py [hosts]
+    python benchmarks/store.py [hosts] [sqlite | postgresql | URL of an empty database]
 
-Prints processor time, medians where it repeats; a commit by the wall as well, because most of it
-is the disk's flush. Asserts that what was measured did happen.
+Prints this process's processor time, medians where it repeats; by the wall as well what waits for
+a disk or a server. Asserts that what was measured did happen. `postgresql` is the server of the
+tests' wheel, here with a disk that is really flushed.
 """
 
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -70,24 +73,26 @@ def milliseconds(work: Callable[[], object]) -> float:
     return (time.process_time() - began) * 1e3
 
 
-def measure(folder: Path, hosts: int) -> dict[str, float]:
+def measure(database: str, hosts: int) -> dict[str, float]:
     """Every figure, in milliseconds."""
-    store = open_store(f"sqlite:///{folder / 'ledger.db'}")
+    store = open_store(database)
     found = {"fill, per host": milliseconds(lambda: fill(store, hosts)) / hosts}
-    again = open_store(f"sqlite:///{folder / 'ledger.db'}")
+    again = open_store(database)
     found["first snapshot"] = milliseconds(again.snapshot)
     states = [state for state in again.snapshot().states if state is not None]
     found["columns alone"] = milliseconds(lambda: Snapshot.empty(now=1).with_states(states))
     again.close()
     store.snapshot()
-    walls, commits, refreshes, unchanged = [], [], [], []
+    walls, commits, refreshes, unchanged, polls = [], [], [], [], []
     for turn in range(REPEATS):
         change = Changeset((boot(f"new-{turn}", turn * 7 % hosts),))
         began = time.perf_counter()
         commits.append(milliseconds(partial(store.commit, change)))
         walls.append((time.perf_counter() - began) * 1e3)
         refreshes.append(milliseconds(store.snapshot))
+        began = time.perf_counter()
         unchanged.append(milliseconds(store.snapshot))
+        polls.append((time.perf_counter() - began) * 1e3)
     used = int(store.snapshot().classes["VCPU"].used.sum())
     assert used == 2 * (hosts * SERVERS + REPEATS), "not everything was booked"
     store.close()
@@ -96,15 +101,80 @@ def measure(folder: Path, hosts: int) -> dict[str, float]:
         "commit, by the wall": statistics.median(walls),
         "refresh after a commit": statistics.median(refreshes),
         "snapshot unchanged": statistics.median(unchanged),
+        "snapshot unchanged, by the wall": statistics.median(polls),
     }
+
+
+WRITER = """
+import sys, time
+from moorage.domain.changes import Changeset
+sys.path.insert(0, sys.argv[4])
+from store import boot
+from moorage.store import open_store
+url, name, hosts = sys.argv[1], sys.argv[2], int(sys.argv[3])
+store, done = open_store(url), 0
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.monotonic() + 5
+while time.monotonic() < end:
+    store.commit(Changeset((boot(f"{name}-{done}", (done * 13 + hash(name)) % hosts),)))
+    done += 1
+print(done)
+"""
+
+
+def commits_a_second(database: str, hosts: int, writers: int) -> float:
+    """How many claims processes commit together."""
+    here = str(Path(__file__).parent)
+    words = [sys.executable, "-c", WRITER, database]
+    running = [
+        subprocess.Popen(  # noqa: S603 - this interpreter, on a program that stands above
+            [*words, f"w{writers}.{number}", str(hosts), here],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(writers)
+    ]
+    for one in running:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+    for one in running:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    answers = [one.communicate()[0] for one in running]
+    return sum(map(int, answers)) / 5
+
+
+@contextmanager
+def database_of(kind: str) -> Iterator[str]:
+    """The URL of an empty database."""
+    with ExitStack() as stack:
+        if kind == "sqlite":
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            yield f"sqlite:///{folder}/ledger.db"
+        elif kind == "postgresql":
+            sys.path.insert(0, str(Path(__file__).parents[1]))
+            from tests.servers import postgres  # noqa: PLC0415 - the tests', not of the package
+
+            postgres.FAST = tuple(one for one in postgres.FAST if one != "fsync=off")
+            server = stack.enter_context(postgres.running_server())
+            yield postgres.Databases(server.url).empty()
+        else:
+            yield kind
 
 
 def main() -> None:
     """Measure at the size asked for."""
     hosts = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    with tempfile.TemporaryDirectory() as folder:
-        for name, value in measure(Path(folder), hosts).items():
-            print(f"{hosts:6} hosts  {name:24} {value:10.2f} ms")
+    (kind,) = sys.argv[2:] or ["sqlite"]
+    with database_of(kind) as database:
+        for name, value in measure(database, hosts).items():
+            print(f"{hosts:6} hosts  {name:32} {value:10.2f} ms")
+        for writers in (1, 4, 8):
+            rate = commits_a_second(database, hosts, writers)
+            print(f"{hosts:6} hosts  {writers} writing processes {rate:10.0f} commits/s")
 
 
 if __name__ == "__main__":

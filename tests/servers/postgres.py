@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _numbers = count(1)
 
-FAST = (
+FAST: tuple[str, ...] = (
     # What is killed in these tests is processes, never the machine: the page cache survives.
     "fsync=off",
     "shared_buffers=64MB",
