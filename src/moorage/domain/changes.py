@@ -282,11 +282,18 @@ class PutClaim:
 
 @dataclass(frozen=True, slots=True)
 class PutExplanation:
-    """Keep an explanation, with the problem as a replayable JSON instance."""
+    """Keep an explanation, with the problem as a replayable JSON instance.
+
+    `request` is the id that the client gave to what was refused, `digest` the fingerprint of its
+    request. Of the project's explanations the newest `keep` stay; None: all of them.
+    """
 
     explanation: Explanation
     project_id: str
     instance: str
+    request: str | None = None
+    digest: str | None = None
+    keep: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,13 @@ SERVICE: Final = (
         "Places one project may hold unclaimed at once.",
     ),
     Setting(
+        "explanations_kept",
+        whole(1, 10_000_000),
+        "1000",
+        "N",
+        "Explanations of refusals kept for one project, with their instances: the newest.",
+    ),
+    Setting(
         "log_level",
         one_of("debug", "info", "warning", "error"),
         "info",

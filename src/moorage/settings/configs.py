@@ -83,6 +83,7 @@ def configure(effective: Effective) -> Settings:
             claim_lifetime=value["claim_lifetime"],
             longest_claim=value["longest_claim"],
             held_members=value["held_members"],
+            explanations=value["explanations_kept"],
             time_limit=value["solve_time_limit"],
             longest_time_limit=value["longest_time_limit"],
         ),

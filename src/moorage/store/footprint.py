@@ -137,7 +137,7 @@ def _put_claim(found: Footprint, change: changes.PutClaim) -> None:
 
 
 def _put_explanation(found: Footprint, change: changes.PutExplanation) -> None:
-    found.ids.add(change.explanation.id)
+    found.ids.update((change.explanation.id, f"explanations {change.project_id}"))
 
 
 def _of_flavors(found: Footprint, _: changes.PutFlavor | changes.DeleteFlavor) -> None:

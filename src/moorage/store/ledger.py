@@ -197,6 +197,16 @@ class Ledger:
             raise NotFound("explanation", explanation_id)
         return bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
 
+    def refusal(
+        self, request: str, *, project_id: str | None, digest: str | None = None
+    ) -> tuple[Explanation, str, str]:
+        """See `Store`."""
+        wanted = read.refusal(request, project_id=project_id, digest=digest)
+        row = self._backend.read(lambda connection: connection.execute(wanted).first())
+        if row is None:
+            raise NotFound("explanation", request)
+        return bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
+
     # --- flavors ------------------------------------------------------------------------------
 
     def flavor(self, name: str) -> Flavor:

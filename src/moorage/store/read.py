@@ -156,6 +156,17 @@ def keepers(connection: Connection) -> Keepers:
     )
 
 
+def refusal(request: str, *, project_id: str | None, digest: str | None) -> Select[Any]:
+    """The newest explanation of a request that was refused."""
+    table = tables.explanations
+    query = select(table).where(table.c.request == request)
+    if project_id is not None:
+        query = query.where(table.c.project_id == project_id)
+    if digest is not None:
+        query = query.where(table.c.digest == digest)
+    return query.order_by(table.c.number.desc()).limit(1)
+
+
 # --- values in bodies -----------------------------------------------------------------------
 
 

@@ -72,6 +72,17 @@ def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[
     return explanation, instance
 
 
+def own_refusal(store: Store, caller: Caller, request: str) -> tuple[Explanation, str]:
+    """As `own_explanation`, by the id that the client gave to the request that was refused.
+
+    Raises:
+        NotFound: no request of that id was refused, or it was another project's.
+    """
+    project = None if caller.operator else caller.project_id
+    explanation, _, instance = store.refusal(request, project_id=project)
+    return explanation, instance
+
+
 def for_operators(caller: Caller) -> None:
     """Let operators pass.
 

@@ -38,14 +38,14 @@ def ask_why(parts: Parts, caller: Caller, description: EnsembleDescription, ask:
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
         Busy: time ran out before an answer or a proof.
     """
-    name = parts.ids.uuid()
-    ensemble = described(parts, caller, description, Naming(name))
+    naming = Naming(parts.ids.uuid(), explained=True)
+    ensemble = described(parts, caller, description, naming)
     snapshot = parts.store.snapshot()
     check_policies(snapshot.topology, ensemble)
     check_names(caller, snapshot, ensemble)
     proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
     try:
-        settled = settle(parts, proposal, ask, Naming(name, explained=True), dry_run=True)
+        settled = settle(parts, proposal, ask, naming, dry_run=True)
     except Infeasible as error:
         found = error.explanation
         assert isinstance(found, Explanation)

@@ -10,6 +10,7 @@ from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
 from moorage.domain.errors import DuplicateName, Infeasible, NotFound
 from moorage.usecases.access import sees
 from moorage.usecases.digest import same_request
+from moorage.usecases.explain import known_refusal
 from moorage.usecases.impossible import refuse_the_impossible
 from moorage.usecases.limits import check_member_count
 from moorage.usecases.roles import resolve
@@ -47,7 +48,7 @@ def create_ensemble(
 ) -> Made:
     """Create an ensemble; placed and held at once where `ask` says how.
 
-    The same request under the same id gets the ensemble made before.
+    The same request under the same id gets the answer it got before: the ensemble, or why not.
 
     Raises:
         UnknownName, UnknownPolicy, InvalidDescription: it names what is not there.
@@ -59,12 +60,14 @@ def create_ensemble(
     """
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
+    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+        raise refused
     ensemble = described(parts, caller, description, naming)
     snapshot = parts.store.snapshot()
     check_policies(snapshot.topology, ensemble)
     check_names(caller, snapshot, ensemble)
     try:
-        return _store(parts, ensemble, ask, dry_run=dry_run)
+        return _store(parts, ensemble, ask, naming, dry_run=dry_run)
     except (DuplicateName, Infeasible):
         # The same request on another connection was quicker (and took the room): one answer.
         if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
@@ -77,13 +80,15 @@ def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ..
     return tuple(Member(MemberName(role, index), ids.uuid()) for index in indexes)
 
 
-def _store(parts: Parts, ensemble: Ensemble, ask: Ask | None, *, dry_run: bool) -> Made:
+def _store(
+    parts: Parts, ensemble: Ensemble, ask: Ask | None, naming: Naming, *, dry_run: bool
+) -> Made:
     if ask is not None:
         proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
-        naming = Naming(parts.ids.uuid())
-        settled = settle(parts, proposal, ask, naming, dry_run=dry_run)
+        own = Naming(parts.ids.uuid(), within=naming)
+        settled = settle(parts, proposal, ask, own, dry_run=dry_run)
         return Made(settled.ensemble, settled.decision, dry_run)
-    refuse_the_impossible(parts, ensemble, dry_run=dry_run)
+    refuse_the_impossible(parts, ensemble, naming, dry_run=dry_run)
     if dry_run:
         return Made(ensemble, None, dry_run=True)
     parts.store.commit(Changeset((PutEnsemble(ensemble, None),)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible, NotFound
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.digest import same_request
+from moorage.usecases.explain import known_refusal
 from moorage.usecases.settle import Proposal, Settled, settle, unplaced_or_held
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def decide(
     """Decide; members with a server, or a claim that is building, stay where they are.
 
     Places held by an earlier decision are given up for the new one in the same transaction.
-    The same request under the same id gets the decision made before.
+    The same request under the same id gets the answer it got before: the decision, or why not.
 
     Raises:
         NotFound: no such ensemble for this caller.
@@ -37,6 +38,8 @@ def decide(
     """
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
+    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+        raise refused
     ensemble = own_ensemble(parts.store, caller, ensemble_id)
     proposal = Proposal(ensemble, ensemble.generation, unplaced_or_held(ensemble))
     try:

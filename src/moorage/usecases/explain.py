@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutExplanation
-from moorage.domain.errors import Infeasible
+from moorage.domain.errors import Infeasible, NotFound
 from moorage.domain.explain import Explanation
 from moorage.domain.period import SECOND
 from moorage.engine.instance import dumps_built
@@ -15,21 +15,46 @@ if TYPE_CHECKING:
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.settle import Naming
 
 
 def refusal(
-    parts: Parts, built: Built, snapshot: Snapshot, name: str, *, seed: int, stored: bool
+    parts: Parts, built: Built, snapshot: Snapshot, naming: Naming, *, seed: int, stored: bool
 ) -> Infeasible:
     """The error that says why there is no placement.
 
-    The explanation is stored under `name` unless nothing is to be written: then the error
-    alone carries it.
+    The explanation is stored with the request it answers, unless nothing is to be written:
+    then the error alone carries it.
     """
-    explanation = explained(parts, built, snapshot, name, seed=seed)
+    explanation = explained(parts, built, snapshot, parts.ids.uuid(), seed=seed)
     if stored:
-        instance = dumps_built(built).decode()
-        project = built.request.project_id
-        parts.store.commit(Changeset((PutExplanation(explanation, project, instance),)))
+        change = PutExplanation(
+            explanation,
+            built.request.project_id,
+            dumps_built(built).decode(),
+            request=naming.id if naming.digest else None,
+            digest=naming.digest or None,
+            keep=parts.limits.explanations,
+        )
+        parts.store.commit(Changeset((change,)))
+    return _infeasible(explanation, stored=stored)
+
+
+def known_refusal(parts: Parts, caller: Caller, naming: Naming) -> Infeasible | None:
+    """The refusal that the same request got before, under the id its client gave."""
+    if not naming.digest:
+        return None
+    try:
+        explanation, _, _ = parts.store.refusal(
+            naming.id, project_id=caller.project_id, digest=naming.digest
+        )
+    except NotFound:
+        return None
+    return _infeasible(explanation, stored=True)
+
+
+def _infeasible(explanation: Explanation, *, stored: bool) -> Infeasible:
     elements = [str(one) for conflict in explanation.conflicts for one in conflict.elements]
     because = f": {'; '.join(elements)}" if elements else ""
     return Infeasible(

@@ -15,9 +15,12 @@ from moorage.usecases.standing import standing
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.usecases.parts import Parts
+    from moorage.usecases.settle import Naming
 
 
-def refuse_the_impossible(parts: Parts, ensemble: Ensemble, *, dry_run: bool) -> None:
+def refuse_the_impossible(
+    parts: Parts, ensemble: Ensemble, naming: Naming, *, dry_run: bool
+) -> None:
     """Let an ensemble pass unless it is proved that this fleet could not hold it when empty.
 
     Raises:
@@ -34,4 +37,4 @@ def refuse_the_impossible(parts: Parts, ensemble: Ensemble, *, dry_run: bool) ->
     oracle = Oracle(parts.solver, lambda: budget)
     empty = emptied(built.request, built)
     if oracle.feasible(empty.problem) is False:
-        raise refusal(parts, empty, snapshot, ensemble.id, seed=0, stored=not dry_run)
+        raise refusal(parts, empty, snapshot, naming, seed=0, stored=not dry_run)

@@ -33,6 +33,8 @@ class Limits:
     longest_time_limit: Duration = 60 * SECOND
     explanation_budget: Duration = 5 * SECOND
     """All solves together that look for conflicts and relaxations of one refusal."""
+    explanations: int = 1_000
+    """How many explanations of one project are kept: the newest."""
     additional: int = 1_000
     """Where counting `max_additional` stops; an answer that reaches it means "at least"."""
     tenant_additional: int = 10

@@ -142,6 +142,14 @@ class Store(Protocol):
     def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
         """An explanation, its project and the replayable instance. NotFound."""
 
+    def refusal(
+        self, request: str, *, project_id: str | None, digest: str | None = None
+    ) -> tuple[Explanation, str, str]:
+        """The newest explanation of a refused request, by the id the client gave. NotFound.
+
+        `project_id` None means every project, `digest` None whatever was asked.
+        """
+
     def flavor(self, name: str) -> Flavor:
         """By id or name. NotFound."""
 

@@ -70,6 +70,8 @@ class Naming:
     digest: str = ""
     explained: bool = False
     """Store the explanation of a refusal even of a dry run: somebody asked why."""
+    within: Naming | None = None
+    """The request that the decision is a part of, where it is not one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,9 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             found = find(parts.solver, built, time_limit=time_limit, seed=ask.seed)
         if found is None:
             stored = naming.explained or not dry_run
-            raise refusal(parts, built, snapshot, naming.id, seed=ask.seed, stored=stored)
+            raise refusal(
+                parts, built, snapshot, naming.within or naming, seed=ask.seed, stored=stored
+            )
         answer = _Answer(snapshot, stand, found)
         decision = _decision(parts, proposal, ask, answer, naming)
         decision = _held_from(parts.store.now(), hold, decision)

@@ -9,17 +9,27 @@ from moorage.api.native.call import Call, Reply
 from moorage.api.native.explaining import explanation_view
 from moorage.domain.period import format_instant
 from moorage.domain.requests import Objective
-from moorage.usecases.access import for_operators, own_explanation
+from moorage.usecases.access import for_operators, own_explanation, own_refusal
 from moorage.usecases.ask_why import ask_why
 from moorage.usecases.joint import Ask
 
 if TYPE_CHECKING:
     from moorage.api.native.requests import ExplanationBody
+    from moorage.domain import explain as domain
 
 
 def show(call: Call) -> Reply:
     """GET: one explanation; with `instance` also the replayable problem, for operators."""
-    explanation, instance = own_explanation(call.parts.store, call.caller, call.path["id"])
+    return _shown(call, own_explanation(call.parts.store, call.caller, call.path["id"]))
+
+
+def of_decision(call: Call) -> Reply:
+    """GET: why a decision asked for under an id was refused."""
+    return _shown(call, own_refusal(call.parts.store, call.caller, call.path["id"]))
+
+
+def _shown(call: Call, found: tuple[domain.Explanation, str]) -> Reply:
+    explanation, instance = found
     wanted = call.flag("instance")
     if wanted:
         for_operators(call.caller)

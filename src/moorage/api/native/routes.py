@@ -58,7 +58,7 @@ ROUTES: tuple[Route, ...] = (
     Route("PATCH", "/decisions/{id}", MEMBER, decisions.renew, "Hold longer", request=requests.DecisionPatch, response=envelopes.OneDecision, mutates=True),
     Route("DELETE", "/decisions/{id}", MEMBER, decisions.release, "Give unclaimed places back", status=204, mutates=True),
     Route("POST", "/decisions/{id}/confirm", MEMBER, decisions.confirm, "Keep what is claimed, free the rest", response=envelopes.Confirmed, mutates=True),
-    Route("GET", "/decisions/{id}/explanation", READER, explanations.show, "Why there was no such decision", response=envelopes.OneExplanation, query=("instance",)),
+    Route("GET", "/decisions/{id}/explanation", READER, explanations.of_decision, "Why there was no such decision", response=envelopes.OneExplanation, query=("instance",)),
     Route("GET", "/decisions/{id}/claims", READER, claims.listing, "List the claims of a decision", response=envelopes.Claims),
     Route("POST", "/decisions/{id}/claims", MEMBER, claims.create, "Take the place of a member for a server", request=requests.ClaimCreate, response=envelopes.OneClaim, status=201, mutates=True),
     Route("GET", "/claims/{id}", READER, claims.show, "Show a claim", response=envelopes.OneClaim),

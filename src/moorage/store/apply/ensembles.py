@@ -218,8 +218,18 @@ def put_explanation(batch: Batch, change: PutExplanation) -> None:
         "project_id": change.project_id,
         "body": bodies.EXPLANATION.encode(change.explanation),
         "instance": change.instance,
+        "request": change.request,
+        "digest": change.digest,
     }
-    _insert(batch, tables.explanations, "explanation", change.explanation.id, values)
+    table = tables.explanations
+    _insert(batch, table, "explanation", change.explanation.id, values)
+    if change.keep is not None:
+        mine = table.c.project_id == change.project_id
+        newest = select(table.c.number).where(mine).order_by(table.c.number.desc())
+        surplus = newest.offset(change.keep).limit(1)
+        last = batch.connection.scalars(surplus).one_or_none()
+        if last is not None:
+            batch.connection.execute(delete(table).where(mine, table.c.number <= last))
 
 
 def _in_time(batch: Batch, not_after: Instant | None) -> None:

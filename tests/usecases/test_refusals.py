@@ -1,0 +1,85 @@
+"""A refusal under a client's id is answered again alike; explanations have ids of their own."""
+
+from typing import Any
+
+import pytest
+
+from moorage.testing.service import OPERATOR, OTHER, Service
+from moorage.usecases.limits import Limits
+
+ID = "aaaaaaaa-0000-4000-8000-00000000000b"
+TOO_MUCH = [{"name": "x", "count": 1, "resources": {"VCPU": 600}}]
+
+
+def full(service: Service) -> str:
+    """An ensemble of 9 x 8 VCPUs, beside which nobody has room for a second one."""
+    body = {"name": "e", "members": [{"name": "x", "count": 8, "resources": {"VCPU": 8}}]}
+    made = service.call("POST", "/ensembles", {"ensemble": body}).json["ensemble"]
+    others = {**body, "decide": {"hold": "PT1H"}}
+    for _ in range(2):
+        service.call("POST", "/ensembles", {"ensemble": others}, caller=OTHER)
+    return str(made["id"])
+
+
+def decide(service: Service, ensemble: str, **query: str) -> Any:
+    return service.call(
+        "POST", "/decisions", {"decision": {"ensemble_id": ensemble, "id": ID}}, query=query
+    )
+
+
+def test_a_refused_decision_is_refused_alike(service: Service) -> None:
+    ensemble = full(service)
+    assert decide(service, ensemble, dry_run="true").status_code == 409
+    first, second = decide(service, ensemble), decide(service, ensemble)
+    assert first.status_code == second.status_code == 409
+    (one,), (other,) = first.json["errors"], second.json["errors"]
+    assert one["code"] == other["code"] == "ensemble.infeasible"
+    assert one["explanation"] == other["explanation"]
+    shown = service.call("GET", f"/decisions/{ID}/explanation").json["explanation"]
+    assert shown == one["explanation"]
+    assert shown["id"] != ID
+    assert service.call("GET", f"/decisions/{ID}/explanation", caller=OTHER).status_code == 404
+    as_operator = service.call(
+        "GET", f"/decisions/{ID}/explanation", caller=OPERATOR, query={"instance": "true"}
+    )
+    assert as_operator.json["explanation"]["instance"]
+
+
+@pytest.mark.parametrize("more", [{}, {"decide": {}}], ids=["described", "decided"])
+def test_a_refused_ensemble_is_refused_alike(service: Service, more: dict[str, Any]) -> None:
+    body = {"ensemble": {"id": ID, "name": "n", "members": TOO_MUCH, **more}}
+    told = [service.call("POST", "/ensembles", body).json["errors"][0] for _ in range(2)]
+    assert told[0]["code"] == "ensemble.infeasible"
+    assert told[0]["explanation"] == told[1]["explanation"]
+    smaller = [{**TOO_MUCH[0], "resources": {"VCPU": 1}}]
+    other = {"ensemble": {**body["ensemble"], "members": smaller}}
+    made = service.call("POST", "/ensembles", other)
+    assert made.status_code == 201, "a refusal made nothing that has the id"
+    assert service.call("POST", "/ensembles", other).json["ensemble"]["id"] == ID
+
+
+def test_an_id_of_another_project_tells_nothing(service: Service) -> None:
+    body = {"ensemble": {"id": ID, "name": "n", "members": TOO_MUCH}}
+    mine = service.call("POST", "/ensembles", body).json["errors"][0]
+    theirs = service.call("POST", "/ensembles", body, caller=OTHER).json["errors"][0]
+    assert mine["code"] == theirs["code"] == "ensemble.infeasible"
+    assert mine["explanation"]["id"] != theirs["explanation"]["id"]
+
+
+def test_a_project_keeps_its_newest_explanations(three_racks: str) -> None:
+    service = Service(three_racks, limits=Limits(explanations=2))
+    asked = {"explanation": {"members": TOO_MUCH}}
+    (theirs,) = _asked(service, asked, 1, OTHER)
+    mine = _asked(service, asked, 4)
+    kept = [service.call("GET", f"/explanations/{one}").status_code for one in mine]
+    assert kept == [404, 404, 200, 200]
+    assert service.call("GET", f"/explanations/{theirs}", caller=OTHER).status_code == 200
+    service.close()
+
+
+def _asked(service: Service, asked: Any, times: int, *caller: Any) -> list[str]:
+    by: dict[str, Any] = {"caller": caller[0]} if caller else {}
+    return [
+        service.call("POST", "/explanations", asked, **by).json["explanation"]["id"]
+        for _ in range(times)
+    ]
