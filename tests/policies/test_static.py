@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from moorage.domain.ensembles import PolicyStatement, Selector
 from moorage.domain.errors import Contradiction
 from moorage.domain.period import SECOND
+from moorage.domain.topology import Level
 from moorage.engine.problem import Verdict
 from moorage.policies.static import check
+from moorage.policies.wishes import WishGround
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import random_built, request, shop, statement
 
@@ -118,3 +120,35 @@ def test_what_has_a_placement_is_not_refused(seed: int) -> None:
     outcome = Exhaustive().solve(built.problem, time_limit=SECOND, seed=0)
     if outcome.verdict is Verdict.FEASIBLE:
         check(asked.roles, asked.members, asked.policies, levels=levels)
+
+
+@pytest.mark.parametrize("inner", ["host", "rack"])
+def test_joins_are_looked_for_once_a_level(inner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many hyperedges there are: 400 of them here, against 200 that join."""
+    asked = request(
+        {"a": (100, ONE), "b": (100, ONE)},
+        [
+            statement(name, type_, "a", "b", zip_=True, level=level)
+            for name, type_, level in (
+                ("p", "proximity", inner),
+                ("q", "proximity", inner),
+                ("s", "separation", "host" if inner == "rack" else "zone"),
+                ("t", "separation", "host" if inner == "rack" else "zone"),
+            )
+            if inner == "rack" or type_ == "proximity"
+        ]
+        + [
+            statement(name, "anti-affinity", "a", "b", zip_=True, level="rack", max_per_domain=2)
+            for name in ("u", "v")
+        ],
+    )
+    looks: list[Level] = []
+    real = WishGround.within
+
+    def within(ground: WishGround, fine: Level, coarse: Level) -> bool:
+        looks.append(coarse)
+        return real(ground, fine, coarse)
+
+    monkeypatch.setattr(WishGround, "within", within)
+    check(asked.roles, asked.members, asked.policies)
+    assert len(looks) <= 3 * 200, "200 joins, at three levels"

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, Level
 from moorage.engine.domains import numbered
 from moorage.engine.sharing import SHARES
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
+MOST_FREE: Final = 2 * MAX_AMOUNT * MAX_MEMBERS
+"""Free capacity counts up to here: more than any request can ask for, so that hundreds of
+thousands of hosts can be summed in 64 bits, whatever their allocation ratios."""
+
+
 @dataclass(frozen=True, eq=False)
 class Terrain:
     """H hosts (rows) with the K resource classes, traits and aggregates a request names."""
@@ -41,7 +48,8 @@ class Terrain:
     names: tuple[str, ...]
     classes: tuple[str, ...]
     capacity: Ints
-    """[H, K] when empty; 0 where the host has none of the class."""
+    """[H, K] when empty; 0 where the host has none of the class. At most what is booked and
+    `MOST_FREE`."""
     free: Ints
     """[H, K] capacity less the peak of every live booking over the request's period."""
     min_unit: Ints
@@ -207,8 +215,9 @@ def _resources(
         at = columns.position[rows]
         has, at = at >= 0, at[at >= 0]
         peak = snapshot.peak_over(name, request.period, without=request.released)
-        found["capacity"][has, k] = columns.capacity[at]
-        found["free"][has, k] = columns.capacity[at] - peak[at]
+        free = np.minimum(columns.capacity[at] - peak[at], MOST_FREE)
+        found["capacity"][has, k] = free + peak[at]
+        found["free"][has, k] = free
         for rule in ("min_unit", "max_unit", "step_size"):
             found[rule][has, k] = getattr(columns, rule)[at]
     return {"classes": classes, **found}

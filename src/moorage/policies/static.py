@@ -8,6 +8,7 @@ hold at creation count. What passes may still be impossible: `satisfiable` searc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
@@ -52,11 +53,16 @@ def check(
     """
     ground = WishGround(levels)
     posted = _post(list(roles), list(members), list(statements), ground)
+
+    @cache
+    def together(level: Level) -> _Together:
+        return _Together.at(level, posted, ground)
+
     for one in posted:
         if not isinstance(one, OnlyOn | NeverOn | SameDomain | Skew):
-            _check_counts(one, _Together.at(one.level, posted, ground))
+            _check_counts(one, together(one.level))
     if ground.complete:
-        _check_hosts(posted, _Together.at(Level("", HOST), posted, ground), ground)
+        _check_hosts(posted, together(Level("", HOST)), ground)
 
 
 def _post(
@@ -99,7 +105,10 @@ class _Together:
 
         def find(member: MemberName) -> MemberName:
             while head.setdefault(member, member) != member:
-                member = head[member]
+                # Halving the way keeps it short, however the edges follow one another.
+                above = head[member]
+                head[member] = head[above]
+                member = above
             return member
 
         for one in joins:

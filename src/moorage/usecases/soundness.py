@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from moorage.domain.errors import InvalidDescription, UnknownName
+from moorage.domain.errors import InvalidDescription, LimitExceeded, UnknownName
 from moorage.policies.registry import parse
 from moorage.policies.static import check
 
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 
+MOST_LISTED: Final = 100_000
+"""Members of one ensemble, counted once for every hyperedge they are in."""
+
+
 def check_policies(topology: Topology, ensemble: Ensemble) -> None:
     """Let policies pass that are understood, select something, and can be met together.
 
     Raises:
         UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
         Contradiction: they cannot be met together on any fleet.
+        LimitExceeded: they speak of members too often.
     """
+    _bound_edges(ensemble)
     for index, statement in enumerate(ensemble.policies):
         path = f"policies[{index}]"
         try:
@@ -37,6 +43,21 @@ def check_policies(topology: Topology, ensemble: Ensemble) -> None:
         ensemble.policies,
         levels=topology.levels,
     )
+
+
+def _bound_edges(ensemble: Ensemble) -> None:
+    """Let policies pass whose hyperedges can be listed: an absurd number is a mistake.
+
+    Raises:
+        LimitExceeded: they speak of members too often.
+    """
+    listed = 0
+    for statement in ensemble.policies:
+        listed += sum(len(edge) for edge in ensemble.edges(statement))
+        if listed > MOST_LISTED:
+            raise LimitExceeded(
+                "members in all policies together", limit=MOST_LISTED, requested=listed
+            )
 
 
 def check_names(
