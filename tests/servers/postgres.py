@@ -98,6 +98,10 @@ class PostgresServer:
             timeout=60,
         )
 
+    def run(self, program: str, *words: str) -> None:
+        """One of PostgreSQL's own programs, as the user the server runs as."""
+        self._run(program, *words)
+
     @property
     def url(self) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"

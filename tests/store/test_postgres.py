@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Literal
 
@@ -83,6 +84,31 @@ def test_the_clock_is_the_databases(postgres_url: str, monkeypatch: pytest.Monke
     at = store.commit(claim("c")).at
     assert before <= at <= store.now() < before + 60_000_000
     assert before <= store.snapshot().taken_at <= store.now()
+    store.close()
+
+
+def test_a_dump_is_restored_on_another_server(
+    postgres_url: str, postgres_server: PostgresServer
+) -> None:
+    """Whose transactions have lower numbers than those the log speaks of."""
+    store = open_store(postgres_url)
+    host(store, "a")
+    for number in range(5):
+        store.commit(claim(f"c{number}"))
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE changes SET revision = revision + 1000000")
+    empty = Databases(postgres_server.url).empty()
+    dump = f"/tmp/moorage-{make_url(empty).port}.dump"
+    postgres_server.run("pg_dump", "--format=custom", f"--file={dump}", postgres_url)
+    postgres_server.run("pg_restore", "--no-owner", f"--dbname={empty}", dump)
+    Path(dump).unlink()
+    restored = open_store(empty)
+    assert used(restored) == 5
+    restored.commit(claim("c5"))
+    assert used(restored) == 6
+    with pytest.raises(ConsumerConflict):
+        restored.commit(claim("c0"))
+    restored.close()
     store.close()
 
 
