@@ -83,7 +83,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Take a member's held place for the server described.",
         ),
         "claim show": (f"{_CLI}.claim:Show", "Show a claim."),
-        "claim list": (f"{_CLI}.claim:List", "List the claims of an ensemble's decision."),
+        "claim list": (
+            f"{_CLI}.claim:List",
+            "List the claims of an ensemble's newest decision, also when its hold has lapsed.",
+        ),
         "claim set": (f"{_CLI}.claim:Set", "Report what became of a claimed server."),
         "policy list": (f"{_CLI}.policy:List", "List the types of policies."),
         "policy show": (f"{_CLI}.policy:Show", "Explain a type of policy, with examples."),
