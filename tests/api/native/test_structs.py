@@ -56,19 +56,20 @@ parameters = st.dictionaries(
     st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=5), max_size=2),
     max_size=3,
 )
+selectors = st.sampled_from(["db", "db[1]", "*", "tag:x"])
 statements = st.builds(
-    lambda name, kind, form, selectors, strength, phase, rest: {
+    lambda name, kind, selected, strength, phase, rest: {
         "name": name,
         "type": kind,
-        form: selectors,
+        **selected,
         "strength": strength,
         **phase,
         **rest,
     },
     names,
     names,
-    st.sampled_from(["members", "zip"]),
-    st.lists(st.sampled_from(["db", "db[1]", "*", "tag:x"]), min_size=1, max_size=3),
+    st.fixed_dictionaries({"members": st.lists(selectors, min_size=1, max_size=3)})
+    | st.fixed_dictionaries({"zip": st.lists(selectors, min_size=2, max_size=3, unique=True)}),
     st.sampled_from(["required", "preferred", {"preferred": 7}]),
     st.sampled_from([{}, {"phase": ["create"]}, {"phase": ["steady", "create"]}]),
     parameters,
