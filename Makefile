@@ -74,8 +74,9 @@ types: install
 imports: install
 	$(BIN)/lint-imports --no-cache
 
-unit: install keystone  ## only pytest (ARGS="-k word" chooses)
-	$(BIN)/python -m pytest $(ARGS)
+# The tests wait for processes as often as they compute, so a third worker keeps two cores busy.
+unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs them in one process)
+	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),3) --dist=loadfile $(ARGS)
 
 bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
 	$(BIN)/python -m benchmarks.placement $(ARGS)

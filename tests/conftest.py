@@ -1,6 +1,7 @@
 """What every test shares: hypothesis profiles, and no surprise from the environment."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -27,3 +28,7 @@ settings.load_profile(
 
 pytest_plugins = ["tests.servers.postgres"]
 """Servers that tests in several places share; started when first asked for."""
+
+# A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the
+# tests that send one to a program need the default.
+signal.signal(signal.SIGINT, signal.default_int_handler)
