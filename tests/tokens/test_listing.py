@@ -99,7 +99,11 @@ def test_a_wrong_entry_is_named(tmp_path: Path, entry: object, problem: str) -> 
     assert problem in str(caught.value)
 
 
-@pytest.mark.parametrize("text", [f"- [{HASH}", "just: this", f'"{HASH}"', '[{"name": "a"}'])
+@pytest.mark.parametrize(
+    "text",
+    [f"- [{HASH}", "just: this", f'"{HASH}"', '[{"name": "a"}'],
+    ids=["open-list", "mapping", "one-text", "open-entry"],
+)
 def test_a_broken_file_is_refused_without_quoting_it(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tokens.yaml"
     path.write_text(text)
