@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from families import instance
 
 from moorage.domain.period import SECOND
 from moorage.engine.build import Built, state
@@ -29,10 +28,13 @@ from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import story_a
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from families import instance
+from ranges import record
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RANGES = Path(__file__).parent.parent / "ranges.toml"
 LIMIT = 5 * SECOND
 
 
@@ -123,21 +125,6 @@ def measure_explanation(runs: int) -> dict[str, float]:
     return {"explain-60x1000": median}
 
 
-def record(found: dict[str, float]) -> None:
-    """Replace the section [solver] of the recorded ranges, keep the others."""
-    text = RANGES.read_text(encoding="utf-8") if RANGES.exists() else ""
-    kept, inside = [], False
-    for line in text.splitlines():
-        if line.startswith("["):
-            inside = line.strip() == "[solver]"
-        if not inside:
-            kept.append(line)
-    section = ["[solver]", "# milliseconds, median, engine alone; benchmarks/solver/run.py"]
-    section += [f'"{name}" = {value:.1f}' for name, value in sorted(found.items())]
-    body = "\n".join([*kept, "", *section]).strip()
-    RANGES.write_text(body + "\n", encoding="utf-8")
-
-
 def main() -> None:
     """Measure and print."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -151,7 +138,7 @@ def main() -> None:
         found[case.name] = measure(case, chosen.runs)
     found |= measure_explanation(chosen.runs)
     if chosen.record:
-        record(found)
+        record("solver", "milliseconds, median, engine alone; benchmarks/solver/run.py", found)
 
 
 if __name__ == "__main__":
