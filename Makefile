@@ -101,7 +101,7 @@ docs-serve: install  ## the documentation at http://127.0.0.1:8001, rebuilt as y
 lock:  ## resolve the dependencies anew and write the hashed locks
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(PIP) --require-hashes -r requirements/uv.txt; }
 	$(COMPILE) --output-file requirements/base.txt pyproject.toml
-	$(COMPILE) --output-file requirements/server.txt --extra server --extra solver --extra keystone --extra postgres pyproject.toml
+	$(COMPILE) --output-file requirements/server.txt --extra server --extra solver --extra keystone --extra postgres --extra mariadb pyproject.toml
 	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev --group bench pyproject.toml
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
 	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
