@@ -22,6 +22,7 @@
     │   ├── HoldExpired               the decision's hold has lapsed
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
+        └── Unavailable               ... when an operator has mended the disk or the database
 
 Errors carry data, never an HTTP status: each dialect owns one table from error to
 status, code and sentence.
@@ -232,3 +233,10 @@ class Busy(MoorageError):
     def __init__(self, message: str, *, retry_after: int = 1) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class Unavailable(Busy):
+    """The ledger cannot be used until somebody mends what it lies on: a full disk, a lost file."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retry_after=30)

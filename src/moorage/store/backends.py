@@ -42,6 +42,16 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Connections:
+    """The connections of one process to its database."""
+
+    in_use: int
+    idle: int
+    limit: int
+    """How many it may have; whoever comes then waits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Glance:
     """The answer to the one cheap question of each request."""
 
@@ -130,6 +140,9 @@ class Backend(Protocol):
 
     def now(self) -> Instant:
         """The database's clock."""
+
+    def connections(self) -> Connections:
+        """How many there are now."""
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import ProviderState
     from moorage.store.backends import Backend, News
+    from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
 
 _AHEAD: Final = 1_000_000
@@ -28,9 +29,10 @@ _AHEAD: Final = 1_000_000
 class Feed:
     """One snapshot, renewed by difference. Safe for threads."""
 
-    def __init__(self, backend: Backend, clock: Clock | None) -> None:
+    def __init__(self, backend: Backend, clock: Clock | None, watch: Watch) -> None:
         self._backend = backend
         self._clock = clock
+        self._watch = watch
         self._refreshing = Lock()
         self._state: _State = (None, Snapshot.empty())
 
@@ -70,7 +72,9 @@ class Feed:
         return snapshot
 
     def _renewed(self, state: _State) -> _State:
-        return self._backend.read(lambda connection: self._read(connection, state))
+        return self._watch.refresh(
+            lambda: self._backend.read(lambda connection: self._read(connection, state))
+        )
 
     def _read(self, connection: Connection, state: _State) -> _State:
         cursor, old = state

@@ -10,6 +10,8 @@ from moorage.domain.errors import NotFound
 from moorage.store import bodies, read, tables
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
+from moorage.store.upgrade import check_schema
+from moorage.store.watch import Unwatched
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
@@ -24,24 +26,40 @@ if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
-    from moorage.store.backends import Backend
+    from moorage.store.backends import Backend, Connections
+    from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Keepers, Named
 
 _WHOLE_LEDGER = Page()
+_UNWATCHED = Unwatched()
 
 
 class Ledger:
     """Every method is a transaction of its own and may be called from any thread."""
 
-    def __init__(self, backend: Backend, clock: Clock | None) -> None:
+    def __init__(self, backend: Backend, clock: Clock | None, watch: Watch = _UNWATCHED) -> None:
         self._backend = backend
         self._clock = clock
-        self._feed = Feed(backend, clock)
+        self._watch = watch
+        self._feed = Feed(backend, clock, watch)
         self._keepers: Keepers | None = None
 
     def close(self) -> None:
         """Let go of the database; the ledger cannot be used afterwards."""
         self._backend.close()
+
+    def check_schema(self) -> None:
+        """Return if the database has the schema that this version of the program works with.
+
+        Raises:
+            InvalidDescription: it has not: some other version has changed it meanwhile.
+            Busy: the database is away.
+        """
+        self._backend.read(check_schema)
+
+    def connections(self) -> Connections:
+        """How many connections this process has to the database now."""
+        return self._backend.connections()
 
     def now(self) -> Instant:
         """See `Store`."""
@@ -58,8 +76,10 @@ class Ledger:
             Busy: too many writers at once, or the database is away.
         """
         log, clock = self._backend.log, self._clock
-        return self._backend.write(
-            lambda connection: commit(connection, changeset, log=log, clock=clock)
+        return self._watch.commit(
+            lambda: self._backend.write(
+                lambda connection: commit(connection, changeset, log=log, clock=clock)
+            )
         )
 
     # --- names and bookings ---------------------------------------------------------------
@@ -140,7 +160,7 @@ class Ledger:
             known = self._keepers = self._backend.read(read.keepers)
         return known
 
-    def held(self, project_id: str) -> int:
+    def held(self, project_id: str | None) -> int:
         """See `Store`."""
         return self._backend.read(
             lambda connection: read.held(connection, project_id, now=self.now())

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING
 from moorage.store.backends import connect
 from moorage.store.ledger import Ledger
 from moorage.store.upgrade import is_current, upgrade
+from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from moorage.domain.period import Instant
     from moorage.store.backends import Backend
+    from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
 
 
-def open_store(database_url: str, *, clock: Clock | None = None) -> Ledger:
+_UNWATCHED = Unwatched()
+
+
+def open_store(
+    database_url: str, *, clock: Clock | None = None, watch: Watch = _UNWATCHED
+) -> Ledger:
     """The ledger at a database URL, made or migrated if need be.
 
     `sqlite:///path` is a file (its directory must exist); `sqlite://` is a private database
@@ -24,7 +31,8 @@ def open_store(database_url: str, *, clock: Clock | None = None) -> Ledger:
     that exists on a server. The time is the database's unless a clock is given.
 
     Raises:
-        InvalidDescription: the URL cannot be used; says why.
+        InvalidDescription: the URL cannot be used, or a newer version has changed the schema;
+            says why.
         Busy: somebody else keeps the database locked, or it is away.
     """
     backend = connect(database_url)
@@ -36,7 +44,7 @@ def open_store(database_url: str, *, clock: Clock | None = None) -> Ledger:
     except BaseException:
         backend.close()
         raise
-    return Ledger(backend, clock)
+    return Ledger(backend, clock, watch)
 
 
 def _upgrade(backend: Backend, connection: Connection, now: Instant) -> None:

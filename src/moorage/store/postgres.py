@@ -11,6 +11,7 @@ twice and never reported lost when it was not.
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -19,8 +20,8 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store.backends import WAIT
+from moorage.domain.errors import Busy, InvalidDescription, Unavailable
+from moorage.store.backends import WAIT, Connections
 from moorage.store.visible import NUMBER, Line, VisibleLog
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 AWAY: Final = 5.0
 """Seconds to wait for a database that is away before telling the caller to come again."""
@@ -45,6 +48,9 @@ _GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
 """Shutdown, crash, starting up, too many connections, a server that is no primary any more."""
 _LATE: Final = frozenset({"55P03", "57014"})
 """Waited too long for a lock, or was cancelled."""
+
+_ON_THE_DISK: Final = frozenset({"53100", "58030", "XX001", "XX002"})
+"""Disk full, I/O error, data or index corrupted: an operator must look."""
 
 _ALONE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('moorage', 0))")
 _STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8))")
@@ -101,6 +107,11 @@ class PostgresBackend:
             work(connection)
 
         self.write(alone)
+
+    def connections(self) -> Connections:
+        """See `Backend`. One more is kept for questions."""
+        pool: Any = self._engine.pool
+        return Connections(pool.checkedout(), pool.checkedin(), _CONNECTIONS)
 
     def close(self) -> None:
         """See `Backend`."""
@@ -207,6 +218,9 @@ def _bear(error: DBAPIError, patience: _Patience) -> None:
     state = getattr(error.orig, "sqlstate", None)
     if state in _LATE:
         raise Busy("the ledger has too many writers at once") from error
+    if state in _ON_THE_DISK:
+        _log.error("the database cannot go on: %s", _sentence(error))
+        raise Unavailable(f"the ledger cannot be used: {_sentence(error)}") from error
     if state in _LOST:
         patience.attempts -= 1
         if patience.attempts:

@@ -119,18 +119,16 @@ def bookings(
     return _owned(connection.execute(query.order_by(None).order_by(_b.consumer, _b.number)))
 
 
-def held(connection: Connection, project_id: str, *, now: Instant) -> int:
-    """How many consumers of the project have places held or claimed now."""
-    count = (
-        select(func.count(_b.consumer.distinct()))
-        .join(tables.consumers, _c.uuid == _b.consumer)
-        .where(
-            _c.project_id == project_id,
-            _b.state.in_([BookingState.HELD.value, BookingState.CLAIMED.value]),
-            _b.lapses_at > now,
-            _b.end_at > now,
-        )
+def held(connection: Connection, project_id: str | None, *, now: Instant) -> int:
+    """How many consumers have places held or claimed now; None means those of every project."""
+    count = select(func.count(_b.consumer.distinct())).where(
+        _b.state.in_([BookingState.HELD.value, BookingState.CLAIMED.value]),
+        _b.lapses_at > now,
+        _b.end_at > now,
     )
+    if project_id is not None:
+        of_consumer = _c.uuid == _b.consumer
+        count = count.join(tables.consumers, of_consumer).where(_c.project_id == project_id)
     return int(connection.scalar(count) or 0)
 
 

@@ -10,6 +10,7 @@ database's own lock is then free unless somebody else has the file open.
 from __future__ import annotations
 
 import fcntl
+import logging
 import shutil
 import sqlite3
 import tempfile
@@ -21,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store.backends import WAIT, Turn
+from moorage.domain.errors import Busy, InvalidDescription, Unavailable
+from moorage.store.backends import WAIT, Connections, Turn
 from moorage.store.numbered import NumberedLog
 from moorage.store.turnstile import Turnstile
 
@@ -35,8 +36,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_log = logging.getLogger(__name__)
+
 _ATTEMPTS: Final = 3
 """How often a transaction is begun while a stranger keeps the file locked."""
+
+_POOL: Final = 8
+"""Connections kept."""
+_OVERFLOW: Final = 56
+"""Connections made beyond those while they are needed."""
+
+_ON_THE_DISK: Final = frozenset(
+    {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_CANTOPEN,
+    }
+)
+"""Errors that no repetition mends: the file, or what it lies on, needs an operator."""
 
 _PRAGMAS: Final = (
     "PRAGMA busy_timeout = 5000",
@@ -89,14 +109,30 @@ class SqliteBackend:
         return time.time_ns() // 1000
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """See `Backend`."""
-        with self._engine.connect() as connection:
-            return work(connection)
+        """See `Backend`.
+
+        Raises:
+            Unavailable: the file, or the disk it lies on, needs an operator.
+        """
+        try:
+            with self._engine.connect() as connection:
+                return work(connection)
+        except DatabaseError as error:
+            _say_plainly(error)
+            raise
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """See `Backend`. The work is done once."""
-        with self._writing_alone(), self._writer.connect() as connection, _begin(connection):
-            return work(connection)
+        """See `Backend`. The work is done once.
+
+        Raises:
+            Unavailable: as for `read`; nothing was written.
+        """
+        try:
+            with self._writing_alone(), self._writer.connect() as connection, _begin(connection):
+                return work(connection)
+        except DatabaseError as error:
+            _say_plainly(error)
+            raise
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`. Every writer is alone here."""
@@ -116,6 +152,11 @@ class SqliteBackend:
         finally:
             self._turnstile.release()
 
+    def connections(self) -> Connections:
+        """See `Backend`."""
+        pool: Any = self._engine.pool
+        return Connections(pool.checkedout(), pool.checkedin(), _POOL + _OVERFLOW)
+
     def close(self) -> None:
         """See `Backend`."""
         self._engine.dispose()
@@ -124,11 +165,19 @@ class SqliteBackend:
             shutil.rmtree(self._private, ignore_errors=True)
 
 
+def _say_plainly(error: DatabaseError) -> None:
+    """Raise what trouble with the file or its disk is; return from any other error."""
+    code = getattr(error.orig, "sqlite_errorcode", 0)
+    if code & 0xFF in _ON_THE_DISK:  # the bits above are details
+        _log.error("the ledger's file cannot be used: %s", error.orig)
+        raise Unavailable(f"the ledger cannot be used: {error.orig}") from error
+
+
 def _engine(path: Path) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
-        pool_size=8,
-        max_overflow=56,
+        pool_size=_POOL,
+        max_overflow=_OVERFLOW,
         # The driver begins nothing by itself; the listener below says how each one begins.
         connect_args={"isolation_level": None, "check_same_thread": False},
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -12,8 +14,9 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select, text, update
 
+from moorage.domain.errors import InvalidDescription
 from moorage.store import tables
 
 if TYPE_CHECKING:
@@ -24,12 +27,63 @@ if TYPE_CHECKING:
 _ONE_AT_A_TIME: Final = Lock()
 """Alembic keeps the running migration in module globals."""
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_REACHED: Final = text("SELECT version_num FROM alembic_version")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The schemas this version of the program knows."""
+
+    all: frozenset[str]
+    newest: frozenset[str]
+
+
+@cache
+def _known() -> _Known:
+    scripts = ScriptDirectory(str(MIGRATIONS))
+    every = frozenset(script.revision for script in scripts.walk_revisions())
+    return _Known(every, frozenset(scripts.get_heads()))
+
+
+def check_schema(connection: Connection) -> None:
+    """Return if the schema is this version's own; only reads.
+
+    Raises:
+        InvalidDescription: it is another one; says which.
+    """
+    reached = frozenset(connection.scalars(_REACHED))
+    _refuse_newer(reached)
+    if reached != _known().newest:
+        raise InvalidDescription(
+            f"the database's schema is {_named(reached)}, older than this program's"
+            f" {_named(_known().newest)}",
+            path="database",
+        )
+
+
+def _refuse_newer(reached: frozenset[str]) -> None:
+    strange = reached - _known().all
+    if strange:
+        raise InvalidDescription(
+            f"the database's schema is {_named(strange)}, which this program does not know"
+            f" (its newest is {_named(_known().newest)}): a newer version has changed it",
+            path="database",
+        )
+
+
+def _named(revisions: frozenset[str]) -> str:
+    return " and ".join(sorted(revisions)) or "empty"
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether there is nothing to upgrade; only reads."""
-    reached = MigrationContext.configure(connection).get_current_heads()
-    if set(reached) != set(ScriptDirectory(str(MIGRATIONS)).get_heads()):
+    """Whether there is nothing to upgrade; only reads.
+
+    Raises:
+        InvalidDescription: a newer version of the program has changed the schema.
+    """
+    reached = frozenset(MigrationContext.configure(connection).get_current_heads())
+    _refuse_newer(reached)
+    if reached != _known().newest:
         return False
     classes, traits = tables.resource_classes.c, tables.traits.c
     places = dict(map(tuple, connection.execute(select(classes.name, classes.place))))

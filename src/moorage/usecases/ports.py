@@ -122,8 +122,11 @@ class Store(Protocol):
         unless its revision has moved since.
         """
 
-    def held(self, project_id: str) -> int:
-        """How many of the project's members have places held or claimed at `now()`."""
+    def held(self, project_id: str | None) -> int:
+        """How many of the project's members have places held or claimed at `now()`.
+
+        None means every project's.
+        """
 
     def decision(self, decision_id: str) -> Decision:
         """NotFound if there is none."""

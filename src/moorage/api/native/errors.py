@@ -11,7 +11,7 @@ import msgspec
 from moorage.api.native import protocol
 from moorage.api.native.answers import Difference, Error
 from moorage.domain import errors
-from moorage.usecases.members import Violated
+from moorage.usecases.members import Oversized, Violated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +54,7 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
         protocol.UnsupportedMediaType: Rule(415, "unsupported_media_type", "Not JSON"),
         protocol.PreconditionRequired: Rule(428, "precondition_required", "If-Match is missing"),
         errors.Busy: Rule(503, "busy", "Try again later"),
+        errors.Unavailable: Rule(503, "unavailable", "The ledger cannot be used now"),
     }
 )
 """Looked up by the error's class, then its bases. Every code is prefixed `ensemble.`."""
@@ -119,6 +120,8 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:
             return {"path": error.path, "line": error.line}
         case errors.LimitExceeded():
             return {"limit": error.limit, "used": error.used, "requested": error.requested}
+        case Oversized():
+            return {"diff": differences(error.diff)}
         case errors.DescriptionMismatch():
             return {"diff": differences(error.diff), "remedies": list(REMEDIES)}
         case _:

@@ -1,0 +1,32 @@
+"""Who looks on while the ledger works: called around each commit and each renewal of a snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class Watch(Protocol):
+    """An onlooker. It returns what the work returns, and raises what the work raises."""
+
+    def commit(self, work: Callable[[], T]) -> T:
+        """One try to commit a changeset."""
+
+    def refresh(self, work: Callable[[], T]) -> T:
+        """The snapshot is brought up to date: it was behind."""
+
+
+class Unwatched:
+    """Nobody looks."""
+
+    def commit(self, work: Callable[[], T]) -> T:
+        """See `Watch`."""
+        return work()
+
+    def refresh(self, work: Callable[[], T]) -> T:
+        """See `Watch`."""
+        return work()
