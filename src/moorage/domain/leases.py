@@ -1,0 +1,208 @@
+"""Leases: an ensemble's places promised for a later period, and what they go through.
+
+A lease names an ensemble and a period; its placement is a decision of that period (ADR-0008).
+Its life is the table `LEASE_TABLE`; `lease_after` is the only way to move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import Binding
+from moorage.domain.errors import InvalidDescription, WrongState
+from moorage.domain.period import FOREVER, Period
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.period import Duration, Instant
+
+
+class LeaseState(StrEnum):
+    """`pending -> starting -> active -> ending -> closed`."""
+
+    PENDING = "pending"
+    """Granted; its period lies ahead."""
+    STARTING = "starting"
+    """Its places are freed and prepared: from `start - lead` on."""
+    ACTIVE = "active"
+    """Servers may be created in it: its places may be claimed."""
+    ENDING = "ending"
+    """Its end has come; its servers are ended and its places cleaned."""
+    CLOSED = "closed"
+    """It holds nothing any more: ended, or cancelled."""
+
+
+class LeaseStep(StrEnum):
+    """What may happen to a lease."""
+
+    PREPARE = "prepare"
+    ACTIVATE = "activate"
+    CHANGE = "change"
+    """Extend, shrink, grow, move or rename: what may change in which state is `CHANGEABLE`."""
+    END = "end"
+    """Its end has come, or its owner ends it early."""
+    CLOSE = "close"
+
+
+LEASE_TABLE: Final[Mapping[tuple[LeaseState, LeaseStep], LeaseState]] = MappingProxyType(
+    {
+        (LeaseState.PENDING, LeaseStep.CHANGE): LeaseState.PENDING,
+        (LeaseState.PENDING, LeaseStep.PREPARE): LeaseState.STARTING,
+        (LeaseState.PENDING, LeaseStep.CLOSE): LeaseState.CLOSED,
+        (LeaseState.STARTING, LeaseStep.CHANGE): LeaseState.STARTING,
+        (LeaseState.STARTING, LeaseStep.ACTIVATE): LeaseState.ACTIVE,
+        (LeaseState.STARTING, LeaseStep.END): LeaseState.ENDING,
+        (LeaseState.ACTIVE, LeaseStep.CHANGE): LeaseState.ACTIVE,
+        (LeaseState.ACTIVE, LeaseStep.END): LeaseState.ENDING,
+        (LeaseState.ENDING, LeaseStep.CLOSE): LeaseState.CLOSED,
+    }
+)
+
+
+def lease_after(state: LeaseState, step: LeaseStep) -> LeaseState:
+    """The state after a step.
+
+    Raises:
+        WrongState: the table has no such step from `state`.
+    """
+    try:
+        return LEASE_TABLE[state, step]
+    except KeyError:
+        raise WrongState(f"cannot {step} a lease that is {state}") from None
+
+
+class Aspect(StrEnum):
+    """What of a lease an owner may change."""
+
+    NAME = "name"
+    START = "start"
+    END = "end"
+    MEMBERS = "members"
+
+
+CHANGEABLE: Final[Mapping[LeaseState, frozenset[Aspect]]] = MappingProxyType(
+    {
+        LeaseState.PENDING: frozenset(Aspect),
+        LeaseState.STARTING: frozenset({Aspect.NAME, Aspect.END, Aspect.MEMBERS}),
+        LeaseState.ACTIVE: frozenset({Aspect.NAME, Aspect.END, Aspect.MEMBERS}),
+        LeaseState.ENDING: frozenset({Aspect.NAME}),
+        LeaseState.CLOSED: frozenset({Aspect.NAME}),
+    }
+)
+"""A start that has come cannot be moved, and what has ended can only be called otherwise."""
+
+
+def check_change(state: LeaseState, aspect: Aspect) -> None:
+    """Let a change pass that the state allows.
+
+    Raises:
+        WrongState: it does not.
+    """
+    if aspect not in CHANGEABLE[state]:
+        raise WrongState(f"the {aspect} of a lease that is {state} cannot be changed")
+
+
+class Yielding(StrEnum):
+    """Who may use a lease's capacity before it starts."""
+
+    BOUNDED = "bounded"
+    """Whoever has declared an end before the lease needs the place."""
+    PREEMPTIBLE = "preemptible"
+    """Whoever agreed to be evicted for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is asked of a lease besides its ensemble.
+
+    Raises:
+        InvalidDescription: from the constructor, where a duration is negative, or the lease
+            would expire at its end or later.
+    """
+
+    period: Period
+    """The tenant's: servers may exist in it. It has an end."""
+    lead: Duration = 0
+    """Time before the start in which the places are kept free already."""
+    cleaning: Duration = 0
+    """Time after the end in which the places are kept free still."""
+    expiry: Duration | None = None
+    """How long after the start what nobody claimed is kept; None: to the end."""
+    priority: int = 0
+    before_start: frozenset[Yielding] = frozenset(Yielding)
+
+    def __post_init__(self) -> None:
+        if self.period.end == FOREVER:
+            raise InvalidDescription("a lease needs an end", path="lease.end")
+        for name in ("lead", "cleaning"):
+            if getattr(self, name) < 0:
+                raise InvalidDescription("a duration is not negative", path=f"lease.{name}")
+        length = self.period.end - self.period.start
+        if self.expiry is not None and not 0 < self.expiry < length:
+            raise InvalidDescription(
+                "a lease expires after its start and before its end", path="lease.expiry"
+            )
+
+    @property
+    def occupied(self) -> Period:
+        """When the places are nobody else's: with the lead and the cleaning."""
+        return Period(self.period.start - self.lead, self.period.end + self.cleaning)
+
+    @property
+    def expires_at(self) -> Instant:
+        """When what nobody claimed is freed."""
+        return self.period.end if self.expiry is None else self.period.start + self.expiry
+
+    def moved(self, period: Period) -> Terms:
+        """The same terms for another period."""
+        return Terms(
+            period, self.lead, self.cleaning, self.expiry, self.priority, self.before_start
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a lease holds for one role; Nova draws from it by the class `reservation_class`."""
+
+    id: str
+    role: str
+
+
+def reservation_class(reservation_id: str) -> str:
+    """The resource class of which one unit stands for one place of a reservation.
+
+    The name is Blazar's (`blazar/plugins/instances`): upper case, dashes as underscores.
+    """
+    return f"CUSTOM_RESERVATION_{reservation_id.upper().replace('-', '_')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A granted lease. `missing` members have lost their places and got no others."""
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str
+    ensemble_id: str
+    decision_id: str
+    """Its present placement; a changed lease has a new one."""
+    terms: Terms
+    state: LeaseState
+    reservations: tuple[Reservation, ...]
+    binding: Binding = Binding.PLANNED
+    degraded: bool = False
+    missing: int = 0
+    actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Per edge (`on_start`, `before_end`, `on_end`) what is to be done, as it was written."""
+    generation: int = 0
+    created_at: Instant = 0
+    updated_at: Instant = 0
+
+    def claimable(self, now: Instant) -> bool:
+        """Whether servers may be created in it at `now`."""
+        return self.state is LeaseState.ACTIVE and self.terms.period.covers(now)
