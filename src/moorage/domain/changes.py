@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.consumers import AnyGeneration, Consumer
+    from moorage.domain.content import AllocationSet
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
-    from moorage.domain.providers import Inventory
+    from moorage.domain.providers import Inventory, ResourceProvider
     from moorage.domain.resources import Amounts
     from moorage.domain.topology import Topology
 
@@ -213,6 +214,32 @@ class TakeHold:
     member_uuid: str
 
 
+# --- taking over ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptProviders:
+    """Write providers as another Placement service has them, generations included.
+
+    Parents come before their children or are there. Those that exist are made equal: name,
+    parent, inventories, traits, aggregates and generation.
+    DuplicateName, UnknownName (parent, class or trait), InventoryInUse.
+    """
+
+    providers: tuple[ResourceProvider, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptAllocations:
+    """Write consumers' whole sets of allocations as another Placement service has them.
+
+    Consumer generations are written as given, provider generations stay. Nothing is judged: what
+    another ledger has acknowledged is a fact, overages included. UnknownName, InvalidDescription.
+    """
+
+    sets: tuple[AllocationSet, ...]
+
+
 # --- Moorage's own resources ---------------------------------------------------------------
 
 
@@ -336,6 +363,8 @@ Change: TypeAlias = (
     | DropBookings
     | SwapHold
     | TakeHold
+    | AdoptProviders
+    | AdoptAllocations
     | PutEnsemble
     | ExpectEnsemble
     | DeleteEnsemble
@@ -356,10 +385,18 @@ class Changeset:
     `relies_on` maps provider UUID to the revision seen; `topology_revision`, if given, is the
     topology's, and `keepers_revision` that of all ensembles that keep others out. Any that moved
     is a ProviderConflict, and nothing is written.
+
+    A provider in `seen` may move all the same, as long as its name, tree, traits and aggregates
+    are as seen, and the consumers in `standing` have bookings on exactly the providers they had:
+    then only bookings of others came or went, and capacity is judged by the commit itself.
     """
 
     changes: tuple[Change, ...]
     relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    seen: Mapping[str, ResourceProvider] = field(default_factory=lambda: MappingProxyType({}))
+    """Of the providers in `relies_on` those of which others' bookings do not matter."""
+    standing: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Consumer -> providers; each of these is in `relies_on`."""
     topology_revision: int | None = None
     keepers_revision: int | None = None
 

@@ -168,4 +168,5 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.DeleteFlavor: _of_flavors,
     }
 )
-"""Missing on purpose, hence alone: trees that move or go, names of classes and traits, topology."""
+"""Missing on purpose, hence alone: trees that move or go, names of classes and traits, topology,
+what is adopted from elsewhere."""

@@ -1,0 +1,94 @@
+"""What the commands of `moorage admin` share: the ledger at hand, and who they are to it.
+
+These commands open the service's database themselves, by the settings of `moorage serve`: what they
+write (generations, overages, records as another service has them) no API offers, on purpose, and
+they work before a service runs as well as beside several. Everything is written through the store's
+own commits, so that running replicas see it at once.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.usecases.ports import Caller
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+    from moorage.http.wsgi import Application
+    from moorage.store import Ledger
+
+OPERATOR: Final = Caller(user_id="operator", project_id="operator", roles=frozenset({"admin"}))
+"""Whoever can open the database."""
+
+
+def declare_database(parser: argparse.ArgumentParser) -> None:
+    """Where the ledger is."""
+    parser.add_argument(
+        "--database",
+        metavar="URL",
+        help="the ledger's database; default: as `moorage serve` has it (file, MOORAGE_DATABASE)",
+    )
+    parser.add_argument("--config-file", metavar="FILE", help="read this file and no other")
+
+
+def _url(args: argparse.Namespace) -> str:
+    from moorage import settings
+
+    given = {name: getattr(args, name) for name in ("database", "config_file")}
+    effective = settings.read({k: v for k, v in given.items() if v is not None}, os.environ)
+    configured = settings.configure(effective)
+    if configured.database_directory is not None:
+        configured.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return configured.database
+
+
+@contextmanager
+def ledger(args: argparse.Namespace) -> Iterator[Ledger]:
+    """The ledger, opened and in the end closed.
+
+    Raises:
+        BadSetting, InvalidDescription, Busy: it cannot be opened.
+    """
+    from moorage.store import open_store
+
+    store = open_store(_url(args))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def placement_over(store: Ledger) -> Application:
+    """The Placement API over the ledger, in this process, for whoever calls it here."""
+    from moorage.app import create_app
+    from moorage.settings import configure, read
+
+    mounts = ["placement=/", "native="]
+    return create_app(configure(read({"mount": mounts}, {}, files=())), store=store)
+
+
+@contextmanager
+def progress(stderr: TextIO) -> Iterator[Callable[[str, int, int], None]]:
+    """A function that shows what is being done, how far, of how many; only on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from moorage.cli.output import console
+
+    target = console(stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    tasks: dict[str, Any] = {}
+    with Progress(
+        *columns, console=target, transient=True, disable=not target.is_terminal
+    ) as drawn:
+
+        def show(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = drawn.add_task(what, total=of)
+            drawn.update(tasks[what], completed=done, total=of)
+
+        yield show

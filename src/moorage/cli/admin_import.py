@@ -1,0 +1,313 @@
+"""`moorage admin import placement`: take over a running Placement service."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.cli.admin import OPERATOR, declare_database, ledger, placement_over, progress
+from moorage.cli.command import Command
+from moorage.cli.output import FAILED, OK, Shown, counted, stack, table
+from moorage.cli.shipped import read_text, reading
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from moorage.client.placement_wire import PlacementWire
+    from moorage.domain.content import Content, Difference
+    from moorage.domain.topology import Topology
+    from moorage.store import Ledger
+    from moorage.usecases.take_over import Permission, Plan
+
+SHOWN: Final = 20
+"""Differences that the table spells out; `-f json` has them all."""
+
+
+class Placement(Command):
+    """Take over a Placement service: all it knows, with UUIDs and generations.
+
+    The source is read over REST (http://…) or from its database (mysql://…, postgresql://…,
+    sqlite:///…), never written. What the ledger has already and the source has just so is left
+    alone, so an import that was broken off is simply started again; anything else in the ledger
+    is refused unless --update or --mirror say what is to become of it. Overfull inventories are
+    taken over as they are, and listed. Then everything is compared once more, and the service's
+    own API is asked the same questions as the source's. The exit status is 1 if anything differs.
+
+    A topology file may give hosts their places by rules over names, aggregates and traits.
+    """
+
+    examples = """
+        moorage admin import placement --from postgresql://placement@db.example/placement --dry-run
+        moorage admin import placement --from http://pc:8778 --keystone --topology racks.yaml
+        moorage admin import placement --from http://127.0.0.1:8778 --mirror
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """From where, and what may happen to what is there."""
+        add = parser.add_argument
+        add("--from", required=True, metavar="URL", dest="source", help="endpoint or database")
+        declare_access(parser, "from")
+        add("--topology", metavar="FILE", help="rules or a mapping: where hosts stand")
+        kept = parser.add_mutually_exclusive_group()
+        kept.add_argument(
+            "--update", action="store_true", help="what differs becomes as the source has it"
+        )
+        kept.add_argument(
+            "--mirror", action="store_true", help="besides, what only the ledger has is removed"
+        )
+        add("--dry-run", action="store_true", help="read and compare, write nothing")
+        declare_database(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Read, plan, write, compare."""
+        from moorage.domain.content import counts, overages
+        from moorage.usecases.take_over import plan, take_over
+
+        rules = _rules(args.topology)
+        permission = _permission(args)
+        with progress(self.app.stderr) as tell, _source(args) as source:
+            content = source.read(tell)
+            topology = None if rules is None else rules(content)
+            with ledger(args) as store:
+                planned = plan(store, OPERATOR, content, topology=topology, permission=permission)
+                if args.dry_run:
+                    return _told_plan(planned)
+                written = _Written(tell, planned.steps)
+                take_over(store, planned, permission, advance=written.advance)
+                found = verify(store, source, content, tell)
+        body = {
+            "source": counts(content),
+            "ledger": found.ledger,
+            "written": planned.steps,
+            "remarks": list(content.remarks),
+            "overages": [_overage(one) for one in overages(content)],
+            "unplaced": _unplaced(content, topology),
+            "differences": [_difference(one) for one in found.differences],
+            "questions": found.questions,
+            "answered_differently": found.odd,
+        }
+        return Shown(body, _told(body), FAILED if found.differences or found.odd else OK)
+
+
+def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
+    """How to talk to a Placement service over REST."""
+    add = parser.add_argument
+    add(
+        f"--{word}-token",
+        metavar="TOKEN",
+        dest="other_token",
+        help="its token (default $OS_TOKEN, else noauth2's admin)",
+    )
+    add("--keystone", action="store_true", help="get tokens by the variables OS_*, as openstack")
+    add("--connections", type=int, default=8, metavar="N", help="requests at once (default 8)")
+    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="per answer (default 60)")
+
+
+@contextmanager
+def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
+    """A Placement service at a URL, as the options of `declare_access` say."""
+    from moorage.client.credentials import GivenToken, Keystone
+    from moorage.client.placement_wire import Options, PlacementWire
+
+    credentials: Keystone | GivenToken
+    if args.keystone:
+        credentials = Keystone(os.environ)
+    else:
+        credentials = GivenToken(args.other_token or os.environ.get("OS_TOKEN") or "admin")
+    options = Options(connections=max(args.connections, 1), timeout=args.timeout)
+    with PlacementWire(url, credentials, options) as wire:
+        yield wire
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where everything comes from: `wire` is None for a database."""
+
+    url: str
+    wire: PlacementWire | None
+    connections: int
+
+    def read(self, tell: Callable[[str, int, int], None]) -> Content:
+        if self.wire is None:
+            from moorage.store.placement_database import read_placement
+
+            return read_placement(self.url)
+        from moorage.client.placement_source import read_service
+
+        return read_service(self.wire, connections=self.connections, advance=tell)
+
+
+@contextmanager
+def _source(args: argparse.Namespace) -> Iterator[_Source]:
+    if not args.source.startswith(("http://", "https://")):
+        yield _Source(args.source, None, args.connections)
+        return
+    with service(args.source, args) as wire:
+        yield _Source(args.source, wire, args.connections)
+
+
+def _permission(args: argparse.Namespace) -> Permission:
+    from moorage.usecases.take_over import Permission
+
+    if args.mirror:
+        return Permission.MIRROR
+    return Permission.UPDATE if args.update else Permission.ADD
+
+
+def _rules(file: str | None) -> Callable[[Content], Topology] | None:
+    """What makes a topology of a content; the file is read first, before anything is asked."""
+    if file is None:
+        return None
+    from moorage.client.topology_rules_file import read_topology_rules
+    from moorage.domain.topology_rules import apply
+
+    name = file
+    with reading(name):
+        rules = read_topology_rules(read_text(name))
+
+    def made(content: Content) -> Topology:
+        with reading(name):
+            return apply(rules, _hosts(content))
+
+    return made
+
+
+def _hosts(content: Content) -> list[Any]:
+    from moorage.domain.topology_rules import HostFacts
+
+    return [
+        HostFacts(one.name, one.traits, one.aggregates)
+        for one in content.providers.values()
+        if one.parent_uuid is None
+    ]
+
+
+def _unplaced(content: Content, topology: Topology | None) -> dict[str, list[str]]:
+    from moorage.domain.topology_rules import unplaced
+
+    return {} if topology is None else unplaced(topology, _hosts(content))
+
+
+@dataclass
+class _Written:
+    """Adds up what was written, for the bar."""
+
+    tell: Callable[[str, int, int], None]
+    of: int
+    done: int = 0
+
+    def advance(self, more: int) -> None:
+        self.done += more
+        self.tell("writing", self.done, self.of)
+
+
+# --- comparing ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How the ledger compares with what was to be taken over."""
+
+    ledger: Mapping[str, int]
+    differences: Sequence[Difference]
+    questions: int
+    """Asked on both sides; 0 where the source is a database."""
+    odd: Sequence[str]
+    """Questions that were answered differently."""
+
+
+def verify(
+    store: Ledger, source: _Source, content: Content, tell: Callable[[str, int, int], None]
+) -> Verified:
+    """Compare everything, then ask both APIs the same questions."""
+    from moorage.client.credentials import GivenToken
+    from moorage.client.placement_wire import Options, PlacementWire, within
+    from moorage.client.probes import probes
+    from moorage.client.probing import fingerprints
+    from moorage.domain.content import counts, differences
+    from moorage.usecases.ledger_content import ledger_content
+
+    found = ledger_content(store)
+    unlike = list(differences(content, found))
+    if source.wire is None:
+        return Verified(counts(found), unlike, 0, [])
+    asked = probes(content)
+    done = _Written(lambda _, n, of: tell("asking both", n, of), 2 * len(asked))
+    theirs = fingerprints(source.wire, asked, connections=source.connections, advance=done.advance)
+    options = Options(through=within(placement_over(store)))
+    with PlacementWire("http://ledger.invalid", GivenToken("admin"), options) as own:
+        own.negotiate()
+        ours = fingerprints(own, asked, connections=1, advance=done.advance)
+    odd = [path for path in asked if theirs[path] != ours[path]]
+    return Verified(counts(found), unlike, len(asked), odd)
+
+
+# --- telling --------------------------------------------------------------------------------
+
+
+def _difference(one: Difference) -> dict[str, str]:
+    return {"kind": one.kind, "subject": one.subject, "way": one.way.value, "detail": one.detail}
+
+
+def _overage(one: Any) -> dict[str, Any]:  # noqa: ANN401 - content.Overage
+    return {
+        "provider": one.provider,
+        "name": one.name,
+        "resource_class": one.resource_class,
+        "capacity": one.capacity,
+        "used": one.used,
+    }
+
+
+def _told_plan(planned: Plan) -> Shown:
+    from moorage.domain.content import counts, overages
+
+    body = {
+        "source": counts(planned.source),
+        "ledger": counts(planned.ledger),
+        "would_write": planned.steps,
+        "topology": planned.topology is not None,
+        "remarks": list(planned.source.remarks),
+        "overages": [_overage(one) for one in overages(planned.source)],
+        "unplaced": _unplaced(planned.source, planned.topology),
+        "differences": [_difference(one) for one in planned.differences],
+    }
+    parts = [_counts(body), *_remarks(body), f"would write {planned.steps}; nothing was written"]
+    return Shown(body, stack(*parts))
+
+
+def _counts(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    rows = [(name, number, body["ledger"][name]) for name, number in body["source"].items()]
+    return table(["", "#source", "#ledger"], rows)
+
+
+def _remarks(body: Mapping[str, Any]) -> Iterator[Any]:
+    for remark in body["remarks"]:
+        yield f"source: {remark}"
+    for one in body["overages"][:SHOWN]:
+        yield (
+            f"overfull, as in the source: {one['name']} {one['resource_class']}"
+            f" {one['used']} of {one['capacity']}"
+        )
+    if len(body["overages"]) > SHOWN:
+        yield f"… and {len(body['overages']) - SHOWN} more overfull inventories"
+    for tree, names in body["unplaced"].items():
+        yield f"without a place in tree {tree}: {counted(len(names), 'host')}, {names[0]} the first"
+
+
+def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    parts = [_counts(body), *_remarks(body)]
+    for one in body["differences"][:SHOWN]:
+        detail = f": {one['detail']}" if one["detail"] else ""
+        parts.append(f"{one['kind']} {one['subject']} {one['way']}{detail}")
+    parts += [f"answered differently: {path}" for path in body["answered_differently"][:SHOWN]]
+    verdict = f"wrote {body['written']}; " + (
+        f"{counted(len(body['differences']), 'difference')}" if body["differences"] else "all equal"
+    )
+    if body["questions"]:
+        same = body["questions"] - len(body["answered_differently"])
+        verdict += f"; {same} of {body['questions']} questions answered alike"
+    return stack(*parts, verdict)

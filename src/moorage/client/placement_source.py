@@ -1,0 +1,211 @@
+"""Reads a running Placement service whole, through its REST API, while others use it.
+
+A provider is read by four requests, whose answers all name its generation: where they differ, it
+was written in between and is read again. When all is read, the list is compared with a new one, and
+what has moved since is read again, until nothing has.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from moorage.client.placement_wire import SourceFailed
+from moorage.domain.consumers import NO_PROJECT, UNKNOWN_TYPE, Consumer
+from moorage.domain.content import AllocationSet, Content
+from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.resources import is_custom_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from moorage.client.placement_wire import PlacementWire
+
+    In = TypeVar("In")
+    Out = TypeVar("Out")
+
+ROUNDS: Final = 10
+"""How often what has moved is read again before it is called hopeless."""
+
+
+class SourceMoves(SourceFailed):
+    """The source is written faster than it can be read."""
+
+
+def read_service(
+    wire: PlacementWire,
+    *,
+    connections: int = 8,
+    advance: Callable[[str, int, int], None] = lambda _what, _done, _of: None,
+) -> Content:
+    """All that the service knows. `advance` hears what is read, how many of it, and of how many.
+
+    Raises:
+        SourceFailed: it refuses, stumbles too often, does not answer, or is something else.
+        SourceMoves: something moved in every one of many rounds.
+    """
+    wire.negotiate()
+    with ThreadPoolExecutor(connections) as pool:
+        try:
+            return _Reader(wire, pool, advance).read()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+@dataclass
+class _Reader:
+    wire: PlacementWire
+    pool: ThreadPoolExecutor
+    advance: Callable[[str, int, int], None]
+    providers: dict[str, ResourceProvider] = field(default_factory=dict)
+    owners: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Provider -> consumers with allocations on it."""
+    sets: dict[str, AllocationSet] = field(default_factory=dict)
+
+    def read(self) -> Content:
+        """Round by round until nothing has moved."""
+        for _ in range(ROUNDS):
+            listed = self._listed()
+            for gone in self.providers.keys() - listed.keys():
+                del self.providers[gone], self.owners[gone]
+            moved = [one for uuid, one in listed.items() if self._moved(uuid, one)]
+            if not moved and self._whole():
+                return self._content()
+            self._read_providers(moved)
+            self._read_consumers(
+                {owner for one in moved for owner in self.owners.get(one.uuid, ())}
+            )
+        raise SourceMoves(
+            f"{self.wire.endpoint} is written faster than it can be read;"
+            " stop what writes to it, or read its database"
+        )
+
+    def _listed(self) -> dict[str, ResourceProvider]:
+        found = {}
+        for one in _part(self.wire.get("/resource_providers"), "resource_providers"):
+            found[one["uuid"]] = ResourceProvider(
+                uuid=one["uuid"],
+                name=one["name"],
+                parent_uuid=one["parent_provider_uuid"],
+                root_uuid=one["root_provider_uuid"],
+                generation=one["generation"],
+            )
+        return found
+
+    def _moved(self, uuid: str, listed: ResourceProvider) -> bool:
+        known = self.providers.get(uuid)
+        if known is None:
+            return True
+        bare = replace(known, inventories=(), traits=frozenset(), aggregates=frozenset())
+        return bare != listed
+
+    def _whole(self) -> bool:
+        """Whether every consumer was read, and stands on known providers only."""
+        return all(
+            provider in self.providers for one in self.sets.values() for provider in one.allocations
+        ) and all(owner in self.sets for owners in self.owners.values() for owner in owners)
+
+    # --- providers --------------------------------------------------------------------------
+
+    def _read_providers(self, moved: list[ResourceProvider]) -> None:
+        for one, found in self._all("resource providers", self._provider, moved):
+            if found is None:
+                self.providers.pop(one.uuid, None)
+                self.owners.pop(one.uuid, None)
+            else:
+                self.providers[one.uuid], self.owners[one.uuid] = found
+
+    def _provider(self, listed: ResourceProvider) -> tuple[ResourceProvider, frozenset[str]] | None:
+        """The provider and who stands on it; None if it is gone."""
+        parts: dict[str, Any] = {}
+        for _ in range(ROUNDS):
+            for name in ("inventories", "traits", "aggregates", "allocations"):
+                found = self.wire.find(f"/resource_providers/{listed.uuid}/{name}")
+                if found is None:
+                    return None
+                parts[name] = found
+            generations = {one.get("resource_provider_generation") for one in parts.values()}
+            if len(generations) == 1:
+                return _assembled(listed, generations.pop(), parts)
+        raise SourceMoves(f"resource provider {listed.name} is written faster than it can be read")
+
+    # --- consumers --------------------------------------------------------------------------
+
+    def _read_consumers(self, uuids: set[str]) -> None:
+        for uuid, found in self._all("consumers", self._consumer, sorted(uuids)):
+            if found is None:
+                self.sets.pop(uuid, None)
+                for provider, owners in self.owners.items():
+                    if uuid in owners:
+                        self.owners[provider] = owners - {uuid}
+            else:
+                self.sets[uuid] = found
+
+    def _consumer(self, uuid: str) -> AllocationSet | None:
+        """A consumer with its whole set; None without allocations."""
+        found = self.wire.get(f"/allocations/{uuid}")
+        allocations = {
+            provider: dict(sorted(one["resources"].items()))
+            for provider, one in _part(found, "allocations").items()
+        }
+        if not allocations:
+            return None
+        consumer = Consumer(
+            uuid,
+            found.get("project_id", NO_PROJECT),
+            found.get("user_id", NO_PROJECT),
+            found.get("consumer_type", UNKNOWN_TYPE),
+            found.get("consumer_generation", 0),
+        )
+        return AllocationSet(consumer, allocations)
+
+    def _all(
+        self, what: str, read: Callable[[In], Out], items: Iterable[In]
+    ) -> Iterable[tuple[In, Out]]:
+        wanted = list(items)
+        for done, pair in enumerate(zip(wanted, self.pool.map(read, wanted), strict=True), 1):
+            self.advance(what, done, len(wanted))
+            yield pair
+
+    def _content(self) -> Content:
+        classes = _part(self.wire.get("/resource_classes"), "resource_classes")
+        traits = _part(self.wire.get("/traits"), "traits")
+        return Content(
+            providers=self.providers,
+            consumers=self.sets,
+            resource_classes=tuple(one["name"] for one in classes if is_custom_name(one["name"])),
+            traits=frozenset(filter(is_custom_name, traits)),
+        )
+
+
+def _part(body: Any, key: str) -> Any:  # noqa: ANN401 - JSON is what it is
+    if not isinstance(body, dict) or key not in body:
+        raise SourceFailed(f"not a Placement service: an answer lacks {key}")
+    return body[key]
+
+
+def _assembled(
+    listed: ResourceProvider, generation: int, parts: Mapping[str, Any]
+) -> tuple[ResourceProvider, frozenset[str]]:
+    inventories = [
+        Inventory(
+            name,
+            one["total"],
+            one["reserved"],
+            one["min_unit"],
+            one["max_unit"],
+            one["step_size"],
+            float(one["allocation_ratio"]),
+        )
+        for name, one in _part(parts["inventories"], "inventories").items()
+    ]
+    provider = replace(
+        listed,
+        generation=generation,
+        inventories=tuple(sorted(inventories, key=lambda one: one.resource_class)),
+        traits=frozenset(_part(parts["traits"], "traits")),
+        aggregates=frozenset(_part(parts["aggregates"], "aggregates")),
+    )
+    return provider, frozenset(_part(parts["allocations"], "allocations"))

@@ -1,0 +1,227 @@
+"""Calls to any Placement service: patient where it stumbles, clear where it refuses."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from moorage.domain.errors import MoorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from moorage.client.credentials import Credentials
+
+NEWEST: Final = (1, 39)
+"""The newest microversion that is understood here."""
+OLDEST: Final = (1, 28)
+"""The oldest that can be read whole: before, consumers have no generations."""
+_PATIENCE: Final = (0.2, 1.0, 3.0)
+"""Seconds to wait before each further attempt."""
+_STUMBLES: Final = frozenset({429, 500, 502, 503, 504})
+_SUCCESS: Final = range(200, 300)
+_UNAUTHORIZED: Final = 401
+_MISSING: Final = 404
+
+
+class SourceFailed(MoorageError):
+    """A Placement service answers with an error, or not at all."""
+
+    def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to talk. `connections` at most are open at once; `timeout` is in seconds."""
+
+    connections: int = 8
+    timeout: float = 60.0
+    through: httpx.BaseTransport | None = None
+    """Replaces the network: an application in this process."""
+    sleep: Callable[[float], object] = time.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class _NoAnswer:
+    """What stands for an answer that never came; as good as "gateway timeout"."""
+
+    why: str
+    status_code: int = 504
+
+
+class PlacementWire:
+    """One Placement service. Safe for threads."""
+
+    def __init__(
+        self, endpoint: str, credentials: Credentials, options: Options = Options()
+    ) -> None:
+        self.endpoint = endpoint.rstrip("/")
+        self._credentials = credentials
+        self._sleep = options.sleep
+        self._version = "1.0"
+        parts = urlsplit(self.endpoint)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise SourceFailed(f"not the URL of a service: {endpoint}")
+        local = parts.hostname in {"localhost", "::1"} or parts.hostname.startswith("127.")
+        limits = httpx.Limits(
+            max_connections=options.connections, max_keepalive_connections=options.connections
+        )
+        self._http = httpx.Client(
+            timeout=httpx.Timeout(options.timeout, connect=5.0),
+            limits=limits,
+            transport=options.through,
+            trust_env=not local,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def negotiate(self) -> str:
+        """Speak the newest microversion that both know; tell which.
+
+        Raises:
+            SourceFailed: it is none, too old, or does not answer.
+        """
+        root = self.get("/")
+        try:
+            offered = max(_number(one["max_version"]) for one in root["versions"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SourceFailed(f"{self.endpoint} is not a Placement service") from error
+        chosen = min(offered, NEWEST)
+        if chosen < OLDEST:
+            raise SourceFailed(
+                f"{self.endpoint} speaks microversions up to {_word(offered)};"
+                f" {_word(OLDEST)} or newer is needed"
+            )
+        self._version = _word(chosen)
+        return self._version
+
+    def get(self, path: str) -> Any:  # noqa: ANN401 - JSON is what it is
+        """What is there.
+
+        Raises:
+            SourceFailed: an error, or no answer.
+        """
+        return self.call("GET", path)
+
+    def find(self, path: str) -> Any | None:  # noqa: ANN401 - JSON is what it is
+        """What is there, or None for 404.
+
+        Raises:
+            SourceFailed: another error, or no answer.
+        """
+        try:
+            return self.get(path)
+        except SourceFailed as error:
+            if error.status == _MISSING:
+                return None
+            raise
+
+    def call(
+        self, method: str, path: str, body: object = None, *, version: str | None = None
+    ) -> Any:  # noqa: ANN401 - JSON is what it is
+        """Ask. Where the service stumbles, a question is asked again; a change is not repeated.
+
+        Raises:
+            SourceFailed: an error, or no answer.
+        """
+        waits = iter(_PATIENCE if method == "GET" else ())
+        answer = self._asked(method, path, body, version)
+        if answer.status_code == _UNAUTHORIZED and self._credentials.renew():
+            answer = self._asked(method, path, body, version)
+        while answer.status_code in _STUMBLES:
+            wait = next(waits, None)
+            if wait is None:
+                break
+            self._sleep(wait)
+            answer = self._asked(method, path, body, version)
+        return self._decoded(method, path, answer)
+
+    def _asked(
+        self, method: str, path: str, body: object, version: str | None
+    ) -> httpx.Response | _NoAnswer:
+        try:
+            return self._send(method, path, body, version)
+        except httpx.TimeoutException:
+            return _NoAnswer("no answer in time")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return _NoAnswer(str(error) or type(error).__name__)
+
+    def _send(self, method: str, path: str, body: object, version: str | None) -> httpx.Response:
+        headers = {
+            "X-Auth-Token": self._credentials.token(),
+            "OpenStack-API-Version": f"placement {version or self._version}",
+            "Accept": "application/json",
+        }
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = msgspec.json.encode(body)
+        return self._http.request(
+            method, f"{self.endpoint}{path}", content=content, headers=headers
+        )
+
+    def _decoded(self, method: str, path: str, answer: httpx.Response | _NoAnswer) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(answer, _NoAnswer):
+            raise SourceFailed(f"{self.endpoint}: {method} {path}: {answer.why}")
+        if answer.status_code not in _SUCCESS:
+            raise SourceFailed(
+                f"{self.endpoint}: {method} {path}: {answer.status_code} {_sentence(answer)}",
+                status=answer.status_code,
+                code=_code(answer),
+            )
+        if not answer.content:
+            return None
+        try:
+            return msgspec.json.decode(answer.content)
+        except msgspec.DecodeError as error:
+            raise SourceFailed(f"{self.endpoint}: {method} {path}: not JSON") from error
+
+
+def _number(text: str) -> tuple[int, int]:
+    major, _, minor = str(text).partition(".")
+    return int(major), int(minor)
+
+
+def _word(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _first_error(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(answer.content)["errors"][0]
+    except (msgspec.DecodeError, KeyError, IndexError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _sentence(answer: httpx.Response) -> str:
+    """What the service says of an error, in one line."""
+    detail = str(_first_error(answer).get("detail") or answer.reason_phrase)
+    return " ".join(detail.split())[:300]
+
+
+def _code(answer: httpx.Response) -> str:
+    return str(_first_error(answer).get("code") or "")
+
+
+def within(application: Any) -> httpx.BaseTransport:  # noqa: ANN401 - any WSGI application
+    """The way to an application in this process."""
+    return httpx.WSGITransport(application)

@@ -1,0 +1,214 @@
+"""All that a Placement service knows, as values: what is taken over, compared and handed back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.providers import Inventory, ResourceProvider
+    from moorage.domain.resources import Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationSet:
+    """A consumer with all it has allocated, by provider UUID."""
+
+    consumer: Consumer
+    allocations: Mapping[str, Amounts]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The whole of a Placement service at about one time. Everything by UUID."""
+
+    providers: Mapping[str, ResourceProvider] = field(default_factory=dict)
+    consumers: Mapping[str, AllocationSet] = field(default_factory=dict)
+    resource_classes: tuple[str, ...] = ()
+    """Custom ones, in the order in which they are listed."""
+    traits: frozenset[str] = frozenset()
+    """Custom ones."""
+    remarks: tuple[str, ...] = ()
+    """What was found on the way that has no place here, as sentences."""
+
+
+CLASS: Final = "resource class"
+TRAIT: Final = "trait"
+PROVIDER: Final = "resource provider"
+CONSUMER: Final = "consumer"
+
+
+class Way(StrEnum):
+    """How one content differs from another."""
+
+    MISSING = "missing"
+    BESIDES = "besides"
+    OTHERWISE = "otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that two contents do not have alike.
+
+    `detail` names what is otherwise, each as `wanted / found`.
+    """
+
+    kind: str
+    subject: str
+    way: Way
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overage:
+    """An inventory of which more is allocated than its capacity."""
+
+    provider: str
+    name: str
+    resource_class: str
+    capacity: int
+    used: int
+
+
+def counts(content: Content) -> dict[str, int]:
+    """How much there is of everything."""
+    providers, sets = content.providers.values(), content.consumers.values()
+    return {
+        "resource classes (custom)": len(content.resource_classes),
+        "traits (custom)": len(content.traits),
+        "resource providers": len(providers),
+        "provider trees": sum(one.parent_uuid is None for one in providers),
+        "inventories": sum(len(one.inventories) for one in providers),
+        "traits of providers": sum(len(one.traits) for one in providers),
+        "aggregates": len({name for one in providers for name in one.aggregates}),
+        "aggregates of providers": sum(len(one.aggregates) for one in providers),
+        "consumers": len(sets),
+        "allocations": sum(len(amounts) for one in sets for amounts in one.allocations.values()),
+        "projects": len({one.consumer.project_id for one in sets}),
+        "users": len({one.consumer.user_id for one in sets}),
+    }
+
+
+def parents_first(providers: Mapping[str, ResourceProvider]) -> list[ResourceProvider]:
+    """The providers in an order in which they can be made; those of one tree come together.
+
+    What hangs under nothing that is here (a parent elsewhere, or a loop) counts as a root.
+    """
+    children: dict[str | None, list[ResourceProvider]] = {}
+    for one in providers.values():
+        parent = one.parent_uuid if one.parent_uuid in providers else None
+        children.setdefault(parent, []).append(one)
+    found: dict[str, ResourceProvider] = {}
+    for start in (children.get(None, ()), providers.values()):
+        for root in start:
+            waiting = [root]
+            while waiting:
+                one = waiting.pop()
+                if one.uuid not in found:
+                    found[one.uuid] = one
+                    waiting += reversed(children.get(one.uuid, ()))
+    return list(found.values())
+
+
+def overages(content: Content) -> list[Overage]:
+    """Every inventory that is overfull, by provider name and class."""
+    used: dict[tuple[str, str], int] = {}
+    for one in content.consumers.values():
+        for provider, amounts in one.allocations.items():
+            for name, amount in amounts.items():
+                used[provider, name] = used.get((provider, name), 0) + amount
+    found = [
+        Overage(one.uuid, one.name, item.resource_class, max(item.capacity, 0), taken)
+        for one in content.providers.values()
+        for item in one.inventories
+        if (taken := used.get((one.uuid, item.resource_class), 0)) > max(item.capacity, 0)
+    ]
+    return sorted(found, key=lambda one: (one.name, one.resource_class))
+
+
+# --- comparing ------------------------------------------------------------------------------
+
+
+def without_generations(content: Content) -> Content:
+    """The same, as if every provider and consumer were new: generations are a service's own."""
+    return replace(
+        content,
+        providers={key: replace(one, generation=0) for key, one in content.providers.items()},
+        consumers={
+            key: replace(one, consumer=replace(one.consumer, generation=0))
+            for key, one in content.consumers.items()
+        },
+    )
+
+
+def differences(wanted: Content, found: Content) -> Iterator[Difference]:
+    """What the found content lacks, has besides, or has otherwise than the wanted one."""
+    for kind, first, second in (
+        (CLASS, set(wanted.resource_classes), set(found.resource_classes)),
+        (TRAIT, wanted.traits, found.traits),
+    ):
+        yield from (Difference(kind, name, Way.MISSING) for name in sorted(first - second))
+        yield from (Difference(kind, name, Way.BESIDES) for name in sorted(second - first))
+    yield from _compared(PROVIDER, _provider_facts, wanted.providers, found.providers)
+    yield from _compared(CONSUMER, _consumer_facts, wanted.consumers, found.consumers)
+
+
+def _compared(
+    kind: str,
+    facts: Callable[[Any], Mapping[str, object]],
+    wanted: Mapping[str, object],
+    found: Mapping[str, object],
+) -> Iterator[Difference]:
+    for key, one in wanted.items():
+        if key not in found:
+            yield Difference(kind, key, Way.MISSING)
+            continue
+        first, second = facts(one), facts(found[key])
+        if first != second:
+            names = sorted(
+                name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
+            )
+            told = (f"{name}: {first.get(name)} / {second.get(name)}" for name in names)
+            yield Difference(kind, key, Way.OTHERWISE, "; ".join(told))
+    yield from (Difference(kind, key, Way.BESIDES) for key in found if key not in wanted)
+
+
+def _provider_facts(one: ResourceProvider) -> dict[str, object]:
+    """What must be alike of a provider; when it was written is not."""
+    facts: dict[str, object] = {
+        "name": one.name,
+        "parent": one.parent_uuid,
+        "root": one.root_uuid,
+        "generation": one.generation,
+        "traits": sorted(one.traits),
+        "aggregates": sorted(one.aggregates),
+    }
+    for item in one.inventories:
+        facts[item.resource_class] = terms(item)
+    return facts
+
+
+def terms(item: Inventory) -> dict[str, int | float]:
+    """What the wire says of an inventory."""
+    return {
+        "total": item.total,
+        "reserved": item.reserved,
+        "min_unit": item.min_unit,
+        "max_unit": item.max_unit,
+        "step_size": item.step_size,
+        "allocation_ratio": item.allocation_ratio,
+    }
+
+
+def _consumer_facts(one: AllocationSet) -> dict[str, object]:
+    return {
+        "project": one.consumer.project_id,
+        "user": one.consumer.user_id,
+        "type": one.consumer.type,
+        "generation": one.consumer.generation,
+        "allocations": {uuid: dict(amounts) for uuid, amounts in sorted(one.allocations.items())},
+    }

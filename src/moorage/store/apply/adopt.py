@@ -1,0 +1,229 @@
+"""What another Placement service knows, written in bulk as it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.changes import PutAggregates, PutInventories, PutTraits, UpdateProvider
+from moorage.domain.consumers import UNKNOWN_TYPE
+from moorage.domain.errors import DuplicateName, InvalidDescription, NotFound, UnknownName
+from moorage.domain.period import FOREVER, Period
+from moorage.store import rows, tables
+from moorage.store.apply.providers import update_provider
+from moorage.store.apply.stock import put_aggregates, put_inventories, put_traits
+from moorage.store.batch import chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Table
+
+    from moorage.domain.changes import AdoptAllocations, AdoptProviders
+    from moorage.domain.content import AllocationSet
+    from moorage.domain.providers import ResourceProvider
+    from moorage.store.batch import Batch
+
+_p, _b, _c = tables.providers.c, tables.bookings.c, tables.consumers.c
+_KNOWN = select(_p.uuid).where(_p.uuid.in_(bindparam("some", expanding=True)))
+_NAMED = select(_p.name).where(_p.name.in_(bindparam("some", expanding=True)))
+_SET_GENERATION = (
+    update(tables.providers)
+    .where(_p.uuid == bindparam("of"))
+    .values(generation=bindparam("generation"))
+)
+_CONSUMERS = select(_c.uuid).where(_c.uuid.in_(bindparam("some", expanding=True)))
+_ALLOCATED = (_b.consumer.in_(bindparam("some", expanding=True))) & (
+    _b.state == BookingState.ALLOCATED.value
+)
+_OWN = select(tables.bookings).where(_ALLOCATED)
+_CLEAR = delete(tables.bookings).where(_ALLOCATED)
+_UPDATE_CONSUMER = (
+    update(tables.consumers)
+    .where(_c.uuid == bindparam("of"))
+    .values({name: bindparam(name) for name in ("project_id", "user_id", "type", "generation")})
+)
+
+
+def adopt_providers(batch: Batch, change: AdoptProviders) -> None:
+    """See `AdoptProviders`.
+
+    Raises:
+        DuplicateName: another provider has the name, or one is given twice.
+        UnknownName: no such parent, resource class or trait.
+        InvalidDescription: a parent that is below the provider.
+    """
+    for one in change.providers:
+        _check_names(batch, one)
+    uuids = [one.uuid for one in change.providers]
+    known = {
+        uuid for some in chunks(uuids) for uuid in batch.connection.scalars(_KNOWN, {"some": some})
+    }
+    for one in change.providers:
+        if one.uuid in known:
+            _make_equal(batch, one)
+    _create(batch, [one for one in change.providers if one.uuid not in known])
+
+
+def _check_names(batch: Batch, one: ResourceProvider) -> None:
+    for item in one.inventories:
+        if not batch.knows_class(item.resource_class):
+            raise UnknownName("resource class", item.resource_class, path=f"{one.name}.inventories")
+    for trait in sorted(one.traits):
+        if not batch.knows_trait(trait):
+            raise UnknownName("trait", trait, path=f"{one.name}.traits")
+
+
+def _make_equal(batch: Batch, one: ResourceProvider) -> None:
+    """One that exists, by the changes that others use; then it gets the generation it has."""
+    update_provider(batch, UpdateProvider(one.uuid, one.name, one.parent_uuid, set_parent=True))
+    put_inventories(batch, PutInventories(one.uuid, one.inventories, None, replace_all=True))
+    put_traits(batch, PutTraits(one.uuid, one.traits, None))
+    put_aggregates(batch, PutAggregates(one.uuid, one.aggregates, None))
+    del batch.bumps[one.uuid]
+    generation = {"of": one.uuid, "generation": one.generation}
+    batch.connection.execute(_SET_GENERATION, generation)
+    batch.forget_provider(one.uuid)
+
+
+def _create(batch: Batch, fresh: Sequence[ResourceProvider]) -> None:
+    for some in chunks(one.name for one in fresh):
+        taken = batch.connection.scalars(_NAMED, {"some": some}).first()
+        if taken is not None:
+            raise DuplicateName("resource provider", taken)
+    _refuse_twice(fresh)
+    roots: dict[str, str] = {}
+    for one in fresh:
+        roots[one.uuid] = _root(batch, one, roots)
+        batch.created.add(one.uuid)
+        batch.touch(one.uuid)
+    _insert(batch, tables.providers, [_columns(batch, one, roots[one.uuid]) for one in fresh])
+    _insert(
+        batch,
+        tables.inventories,
+        [rows.inventory_columns(one.uuid, i, batch.now) for one in fresh for i in one.inventories],
+    )
+    _insert(
+        batch,
+        tables.provider_traits,
+        [{"provider": one.uuid, "trait": name} for one in fresh for name in sorted(one.traits)],
+    )
+    _insert(
+        batch,
+        tables.provider_aggregates,
+        [
+            {"provider": one.uuid, "aggregate": name}
+            for one in fresh
+            for name in sorted(one.aggregates)
+        ],
+    )
+
+
+def _refuse_twice(fresh: Sequence[ResourceProvider]) -> None:
+    seen: set[str] = set()
+    for one in fresh:
+        for word in (one.uuid, one.name):
+            if word in seen:
+                raise DuplicateName("resource provider", word)
+        seen.update((one.uuid, one.name))
+
+
+def _root(batch: Batch, one: ResourceProvider, roots: dict[str, str]) -> str:
+    parent = one.parent_uuid
+    if parent is None:
+        return one.uuid
+    if parent in roots:
+        return roots[parent]
+    try:
+        return str(batch.provider(parent).root)
+    except NotFound:
+        raise UnknownName("resource provider", parent, path=f"{one.name}.parent") from None
+
+
+def _columns(batch: Batch, one: ResourceProvider, root: str) -> dict[str, object]:
+    return {
+        "uuid": one.uuid,
+        "name": one.name,
+        "parent": one.parent_uuid,
+        "root": root,
+        "generation": one.generation,
+        "revision": 0,
+        "created_at": batch.now,
+        "updated_at": batch.now,
+    }
+
+
+def _insert(batch: Batch, table: Table, values: Sequence[dict[str, Any]]) -> None:
+    if values:
+        batch.connection.execute(insert(table), values)
+
+
+def adopt_allocations(batch: Batch, change: AdoptAllocations) -> None:
+    """See `AdoptAllocations`.
+
+    Raises:
+        UnknownName: a resource class nobody knows (a provider: at the end of the commit).
+        InvalidDescription: a consumer without allocations, one given twice, an amount below 1.
+    """
+    _check_sets(batch, change.sets)
+    stored: set[str] = set()
+    for some in chunks(one.consumer.uuid for one in change.sets):
+        stored.update(batch.connection.scalars(_CONSUMERS, {"some": some}))
+    for some in chunks(stored):
+        batch.take_away(batch.connection.execute(_OWN, {"some": some}).all())
+        batch.connection.execute(_CLEAR, {"some": some})
+    fresh, known = [], []
+    for one in change.sets:
+        values: dict[str, Any] = {
+            "project_id": one.consumer.project_id,
+            "user_id": one.consumer.user_id,
+            "type": one.consumer.type or UNKNOWN_TYPE,
+            "generation": one.consumer.generation,
+        }
+        if one.consumer.uuid in stored:
+            known.append({"of": one.consumer.uuid, **values})
+        else:
+            fresh.append({"uuid": one.consumer.uuid, **values})
+    _insert(batch, tables.consumers, fresh)
+    if known:
+        batch.connection.execute(_UPDATE_CONSUMER, known)
+    _insert(
+        batch,
+        tables.bookings,
+        [row for one in change.sets for booking in _bookings(batch, one) for row in booking],
+    )
+
+
+def _check_sets(batch: Batch, sets: Sequence[AllocationSet]) -> None:
+    seen: set[str] = set()
+    for one in sets:
+        path = f"consumers.{one.consumer.uuid}"
+        if one.consumer.uuid in seen:
+            raise InvalidDescription("a consumer is given twice", path=path)
+        seen.add(one.consumer.uuid)
+        if not one.allocations:
+            raise InvalidDescription("a consumer needs allocations", path=path)
+        for amounts in one.allocations.values():
+            if not amounts or min(amounts.values()) < 1:
+                raise InvalidDescription("an allocation needs amounts of at least 1", path=path)
+            for name in amounts:
+                if not batch.knows_class(name):
+                    raise UnknownName("resource class", name, path=path)
+
+
+def _bookings(batch: Batch, one: AllocationSet) -> Iterator[Iterator[dict[str, object]]]:
+    for provider, amounts in one.allocations.items():
+        batch.touch(provider, bookings_only=True)
+        yield rows.booking_columns(
+            Booking(
+                one.consumer.uuid,
+                provider,
+                amounts,
+                Period(batch.now, FOREVER),
+                BookingState.ALLOCATED,
+                binding=Binding.BOUND,
+            )
+        )
+    batch.consumer_generations[one.consumer.uuid] = one.consumer.generation

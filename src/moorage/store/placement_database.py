@@ -1,0 +1,263 @@
+"""Reads the database of an OpenStack Placement service, whatever engine it is on.
+
+The tables and their meaning are those of openstack-placement 16.0.0. They are looked at as they
+are found (reflection), so that columns which an older release lacks are simply not there. All is
+read in one transaction, hence as it was at one instant, and nothing is ever written.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import MetaData, Table, create_engine, make_url, select
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, NoSuchTableError, SQLAlchemyError
+
+from moorage.domain.consumers import NO_PROJECT, UNKNOWN_TYPE, Consumer
+from moorage.domain.content import AllocationSet, Content
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.resources import is_custom_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqlalchemy import URL, Connection
+
+_DRIVERS: Final = {
+    "sqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+}
+_TABLES: Final = (
+    "resource_classes",
+    "resource_providers",
+    "inventories",
+    "allocations",
+    "resource_provider_aggregates",
+    "placement_aggregates",
+    "traits",
+    "resource_provider_traits",
+    "projects",
+    "users",
+    "consumers",
+)
+_TYPES: Final = "consumer_types"
+"""Only since Placement knows consumer types."""
+
+
+def read_placement(url: str) -> Content:
+    """All that the database holds.
+
+    Allocations of a consumer without a record belong to nobody, as the reference's own repair
+    has it; what stands on a provider that is gone is left out. Both are among the remarks.
+
+    Raises:
+        InvalidDescription: not a URL, no driver for it, or not a database of Placement's.
+        Busy: the database does not answer.
+    """
+    with _connection(_parsed(url)) as connection:
+        return _Reader(connection).content()
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        driver = _DRIVERS.get(parsed.get_backend_name())
+    except ArgumentError as error:
+        raise InvalidDescription(f"not a database URL: {error}", path="from") from error
+    if driver is None:
+        raise InvalidDescription(
+            f"no support for {parsed.get_backend_name()} databases;"
+            f" there are {', '.join(sorted(_DRIVERS))}",
+            path="from",
+        )
+    return parsed.set(drivername=driver)
+
+
+@contextmanager
+def _connection(url: URL) -> Iterator[Connection]:
+    try:
+        engine = create_engine(_read_only(url))
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise InvalidDescription(
+            f"no driver for {url.get_backend_name()} databases ({error}):"
+            " see the extras of the package",
+            path="from",
+        ) from error
+    if url.get_backend_name() != "sqlite":
+        engine = engine.execution_options(isolation_level="REPEATABLE READ")
+    try:
+        with engine.connect() as connection:
+            if url.get_backend_name() == "sqlite":
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+    except NoSuchTableError as error:
+        raise InvalidDescription(
+            f"not a database of Placement's: it has no table {error}", path="from"
+        ) from error
+    except KeyError as error:
+        raise InvalidDescription(
+            f"the source's database refers to number {error}, which is not there", path="from"
+        ) from error
+    except SQLAlchemyError as error:
+        first = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise Busy(f"the source's database cannot be read: {first}") from error
+    finally:
+        engine.dispose()
+
+
+def _read_only(url: URL) -> URL:
+    """A file that is not there is not made, and one that is there is not written."""
+    if url.get_backend_name() != "sqlite" or url.database in {None, "", ":memory:"}:
+        return url
+    if str(url.database).startswith("file:"):
+        return url
+    return url.set(
+        database=f"file:{url.database}", query={**url.query, "mode": "ro", "uri": "true"}
+    )
+
+
+@dataclass
+class _Reader:
+    """The tables of one database, read one after the other."""
+
+    connection: Connection
+    remarks: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        metadata = MetaData()
+        self._tables = {
+            name: Table(name, metadata, autoload_with=self.connection, resolve_fks=False)
+            for name in _TABLES
+        }
+        if "consumer_type_id" in self._tables["consumers"].c:
+            self._tables[_TYPES] = Table(
+                _TYPES, metadata, autoload_with=self.connection, resolve_fks=False
+            )
+
+    def content(self) -> Content:
+        classes, traits = self._names("resource_classes", "name"), self._names("traits", "name")
+        uuids = self._names("resource_providers", "uuid")
+        providers = self._providers(uuids, classes, traits)
+        return Content(
+            providers=providers,
+            consumers=self._sets(uuids, classes),
+            resource_classes=tuple(filter(is_custom_name, classes.values())),
+            traits=frozenset(filter(is_custom_name, traits.values())),
+            remarks=tuple(self.remarks),
+        )
+
+    def _rows(self, table: str, *columns: str, order: str = "id") -> Iterator[Any]:
+        """Some columns of all rows; a column that an older release lacks reads as None."""
+        known = self._tables[table].c
+        wanted = [known[name] for name in columns]
+        return iter(self.connection.execute(select(*wanted).order_by(known[order])))
+
+    def _names(self, table: str, column: str) -> dict[int, str]:
+        return {row[0]: row[1] for row in self._rows(table, "id", column)}
+
+    # --- providers --------------------------------------------------------------------------
+
+    def _providers(
+        self, uuids: Mapping[int, str], classes: Mapping[int, str], traits: Mapping[int, str]
+    ) -> dict[str, ResourceProvider]:
+        stock: dict[int, list[Inventory]] = {}
+        for row in self._rows(
+            "inventories",
+            *("resource_provider_id", "resource_class_id", "total", "reserved"),
+            *("min_unit", "max_unit", "step_size", "allocation_ratio"),
+        ):
+            total, reserved, low, high, step, ratio = row[2:]
+            item = Inventory(classes[row[1]], total, reserved, low, high, step, float(ratio))
+            stock.setdefault(row[0], []).append(item)
+        aggregates = self._links(
+            "resource_provider_aggregates",
+            "aggregate_id",
+            self._names("placement_aggregates", "uuid"),
+        )
+        worn = self._links("resource_provider_traits", "trait_id", traits)
+        found: dict[str, ResourceProvider] = {}
+        columns = ("id", "uuid", "name", "generation", "root_provider_id", "parent_provider_id")
+        for row in self._rows("resource_providers", *columns):
+            number, uuid, name, generation, root, parent = row
+            found[uuid] = ResourceProvider(
+                uuid=uuid,
+                name=name,
+                parent_uuid=None if parent is None else uuids[parent],
+                root_uuid=uuid if root is None else uuids[root],
+                generation=generation or 0,
+                inventories=tuple(
+                    sorted(stock.pop(number, ()), key=lambda one: one.resource_class)
+                ),
+                traits=frozenset(worn.get(number, ())),
+                aggregates=frozenset(aggregates.get(number, ())),
+            )
+        if stock:
+            self.remarks.append(f"inventories of {len(stock)} providers that are gone: left out")
+        return found
+
+    def _links(self, table: str, column: str, names: Mapping[int, str]) -> dict[int, set[str]]:
+        found: dict[int, set[str]] = {}
+        for provider, one in self._rows(table, "resource_provider_id", column, order=column):
+            found.setdefault(provider, set()).add(names[one])
+        return found
+
+    # --- consumers --------------------------------------------------------------------------
+
+    def _sets(
+        self, uuids: Mapping[int, str], classes: Mapping[int, str]
+    ) -> dict[str, AllocationSet]:
+        amounts: dict[str, dict[str, dict[str, int]]] = {}
+        gone = 0
+        for consumer, provider, resource_class, used in self._rows(
+            "allocations", "consumer_id", "resource_provider_id", "resource_class_id", "used"
+        ):
+            if provider not in uuids:
+                gone += 1
+                continue
+            of_provider = amounts.setdefault(consumer, {}).setdefault(uuids[provider], {})
+            name = classes[resource_class]
+            of_provider[name] = of_provider.get(name, 0) + used
+        if gone:
+            self.remarks.append(f"{gone} allocations on providers that are gone: left out")
+        return self._owned(amounts)
+
+    def _owned(
+        self, amounts: Mapping[str, Mapping[str, Mapping[str, int]]]
+    ) -> dict[str, AllocationSet]:
+        known = self._consumers()
+        nobodys = [uuid for uuid in amounts if uuid not in known]
+        if nobodys:
+            self.remarks.append(
+                f"{len(nobodys)} consumers with allocations but without a record:"
+                f" taken over with project and user {NO_PROJECT}"
+            )
+        idle = len(known.keys() - amounts.keys())
+        if idle:
+            self.remarks.append(f"{idle} consumers without allocations: left out")
+        return {
+            uuid: AllocationSet(
+                known.get(uuid) or Consumer(uuid, NO_PROJECT, NO_PROJECT, UNKNOWN_TYPE), allocations
+            )
+            for uuid, allocations in amounts.items()
+        }
+
+    def _consumers(self) -> dict[str, Consumer]:
+        projects = self._names("projects", "external_id")
+        users = self._names("users", "external_id")
+        types = self._names(_TYPES, "name") if _TYPES in self._tables else {}
+        columns = ("uuid", "project_id", "user_id", "generation")
+        more = ("consumer_type_id",) if types or _TYPES in self._tables else ()
+        return {
+            row[0]: Consumer(
+                uuid=row[0],
+                project_id=projects.get(row[1], NO_PROJECT),
+                user_id=users.get(row[2], NO_PROJECT),
+                type=types.get(row[4], UNKNOWN_TYPE) if more else UNKNOWN_TYPE,
+                generation=row[3],
+            )
+            for row in self._rows("consumers", *columns, *more)
+        }

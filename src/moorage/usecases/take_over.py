@@ -1,0 +1,227 @@
+"""Take over a Placement service: compare, refuse what would be lost, write the rest in pages.
+
+Without permission to change anything, only what the ledger lacks is written, and only if all it
+has is in the source just so. So an import that was broken off goes on where it was, and one into a
+ledger with another life is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import (
+    AdoptAllocations,
+    AdoptProviders,
+    Changeset,
+    CreateResourceClass,
+    CreateTrait,
+    DeleteAllocations,
+    DeleteProvider,
+    PutTopology,
+)
+from moorage.domain.content import (
+    CLASS,
+    CONSUMER,
+    PROVIDER,
+    TRAIT,
+    Way,
+    differences,
+    parents_first,
+)
+from moorage.domain.errors import Conflict, UnknownName
+from moorage.domain.topology import EMPTY
+from moorage.usecases.access import for_operators
+from moorage.usecases.ledger_content import ledger_content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.content import Content, Difference
+    from moorage.domain.topology import Topology
+    from moorage.usecases.ports import Caller, Store
+
+PROVIDERS_AT_ONCE: Final = 500
+CONSUMERS_AT_ONCE: Final = 2_000
+"""Keep a transaction well under a second or two: others wait for it."""
+SHOWN: Final = 5
+
+
+class Permission(Enum):
+    """What may become of what the ledger has already."""
+
+    ADD = "add"
+    """Nothing: only what is missing is written."""
+    UPDATE = "update"
+    """What differs becomes as the source has it."""
+    MIRROR = "mirror"
+    """Besides, what only the ledger has goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an import would write."""
+
+    source: Content
+    ledger: Content
+    differences: tuple[Difference, ...]
+    topology: Topology | None = None
+
+    def subjects(self, kind: str, way: Way) -> list[str]:
+        """UUIDs (or names) of what differs in this way."""
+        return [one.subject for one in self.differences if (one.kind, one.way) == (kind, way)]
+
+    @property
+    def steps(self) -> int:
+        """Providers and consumers to be written, for a progress bar."""
+        kinds = (PROVIDER, CONSUMER)
+        return sum(one.kind in kinds and one.way is not Way.BESIDES for one in self.differences)
+
+
+def plan(
+    store: Store,
+    caller: Caller,
+    source: Content,
+    *,
+    topology: Topology | None,
+    permission: Permission,
+) -> Plan:
+    """Compare, and refuse what the permission does not cover.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        UnknownName: the source uses a standard class or trait that is not known here.
+        Conflict: the ledger has something that differs, or that the source does not have.
+    """
+    for_operators(caller)
+    _check_names(store, source)
+    ledger = ledger_content(store)
+    found = tuple(differences(source, ledger))
+    known = store.snapshot().topology
+    fresh = None if topology is None or _shape(topology) == _shape(known) else topology
+    if permission is Permission.ADD:
+        _refuse_changes(found, another=fresh is not None and _shape(known) != _shape(EMPTY))
+    return Plan(source, ledger, found, fresh)
+
+
+def _check_names(store: Store, source: Content) -> None:
+    classes = {one.name for one in store.resource_classes()} | set(source.resource_classes)
+    traits = {one.name for one in store.traits()} | source.traits
+    for one in source.providers.values():
+        for item in one.inventories:
+            if item.resource_class not in classes:
+                raise UnknownName("resource class", item.resource_class, path=one.name)
+        for name in sorted(one.traits - traits):
+            raise UnknownName("trait", name, path=one.name)
+
+
+def _shape(topology: Topology) -> tuple[object, ...]:
+    return (
+        dict(topology.levels),
+        {key: (one.level, one.parent) for key, one in topology.domains.items()},
+        dict(topology.attachments),
+    )
+
+
+def _refuse_changes(found: Sequence[Difference], *, another: bool) -> None:
+    # A class or trait of its own harms nobody, and only adds to what can be said.
+    lost = [one for one in found if one.way is not Way.MISSING and one.kind in {PROVIDER, CONSUMER}]
+    told = [f"{one.kind} {one.subject} {_WAYS[one.way]}" for one in lost[:SHOWN]]
+    if another:
+        told.append("another topology is loaded")
+    if told:
+        more = f" (and {len(lost) - SHOWN} more)" if len(lost) > SHOWN else ""
+        raise Conflict(
+            "the ledger is neither empty nor a part of the source: "
+            + "; ".join(told)
+            + more
+            + ". --update makes what differs as the source has it, --mirror also removes the rest"
+        )
+
+
+_WAYS: Final = {Way.BESIDES: "is not in the source", Way.OTHERWISE: "differs"}
+
+
+def take_over(
+    store: Store,
+    planned: Plan,
+    permission: Permission,
+    *,
+    advance: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write what is planned; returns the number of commits. `advance` hears of what is written.
+
+    What is missing comes in pages, each a transaction that leaves a sound ledger. What changes or
+    goes comes in one transaction: nothing is free in between that is taken before and after.
+
+    Raises:
+        Busy, Conflict, UnknownName: from the commits. What was committed stays.
+    """
+    commits = 0
+    for changes, weight in _steps(planned, permission):
+        if changes:
+            store.commit(Changeset(changes))
+            commits += 1
+        advance(weight)
+    return commits
+
+
+def _steps(planned: Plan, permission: Permission) -> Iterator[tuple[tuple[Change, ...], int]]:
+    source = planned.source
+    missing = set(planned.subjects(CLASS, Way.MISSING))
+    yield (
+        (
+            *(
+                CreateResourceClass(n, exist_ok=True)
+                for n in source.resource_classes
+                if n in missing
+            ),
+            *(CreateTrait(name) for name in planned.subjects(TRAIT, Way.MISSING)),
+        ),
+        0,
+    )
+    touched = planned.subjects(PROVIDER, Way.OTHERWISE), planned.subjects(CONSUMER, Way.OTHERWISE)
+    gone: tuple[list[str], list[str]] = ([], [])
+    if permission is Permission.MIRROR:
+        gone = planned.subjects(PROVIDER, Way.BESIDES), planned.subjects(CONSUMER, Way.BESIDES)
+    if any((*touched, *gone)):
+        yield _exchange(planned, touched, gone)
+    else:
+        yield from _pages(planned)
+    if planned.topology is not None:
+        yield (PutTopology(planned.topology),), 0
+
+
+def _pages(planned: Plan) -> Iterator[tuple[tuple[Change, ...], int]]:
+    """What is missing, providers first."""
+    wanted = set(planned.subjects(PROVIDER, Way.MISSING))
+    fresh = [one for one in parents_first(planned.source.providers) if one.uuid in wanted]
+    for start in range(0, len(fresh), PROVIDERS_AT_ONCE):
+        page = tuple(fresh[start : start + PROVIDERS_AT_ONCE])
+        yield (AdoptProviders(page),), len(page)
+    consumers = planned.subjects(CONSUMER, Way.MISSING)
+    for start in range(0, len(consumers), CONSUMERS_AT_ONCE):
+        sets = consumers[start : start + CONSUMERS_AT_ONCE]
+        change = AdoptAllocations(tuple(planned.source.consumers[uuid] for uuid in sets))
+        yield (change,), len(sets)
+
+
+def _exchange(
+    planned: Plan, touched: tuple[list[str], list[str]], gone: tuple[list[str], list[str]]
+) -> tuple[tuple[Change, ...], int]:
+    """All at once: a host that was registered anew has the name of the one that goes."""
+    source, ledger = planned.source, planned.ledger
+    surplus = set(gone[0])
+    providers = {*planned.subjects(PROVIDER, Way.MISSING), *touched[0]}
+    consumers = [*planned.subjects(CONSUMER, Way.MISSING), *touched[1]]
+    leaves_first = reversed(parents_first(ledger.providers))
+    changes: list[Change] = [DeleteAllocations(uuid) for uuid in (*gone[1], *touched[1])]
+    changes += [DeleteProvider(one.uuid) for one in leaves_first if one.uuid in surplus]
+    ordered = tuple(one for one in parents_first(source.providers) if one.uuid in providers)
+    if ordered:
+        changes.append(AdoptProviders(ordered))
+    if consumers:
+        changes.append(AdoptAllocations(tuple(source.consumers[uuid] for uuid in consumers)))
+    return tuple(changes), len(ordered) + len(consumers)
