@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection
+from sqlalchemy import Connection, literal, select
 
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store import open_store, sqlite, tables
@@ -118,6 +118,6 @@ def test_a_foreign_lock_ends_in_busy_and_writes_nothing(
         store._backend.write(lambda _: pytest.fail("nobody may write now"))
     assert store.snapshot().revision == 0, "readers do not wait"
     stranger.execute("ROLLBACK")
-    assert store._backend.write(lambda connection: connection.in_transaction())
+    assert store._backend.write(lambda session: session.scalar(select(literal(1)))) == 1
     stranger.close()
     store.close()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
+    from moorage.store.session import Session
 
 T = TypeVar("T")
 
@@ -81,13 +82,13 @@ class News:
 class Log(Protocol):
     """The change log of a kind of database: how commits are told apart and followed."""
 
-    def belongs(self, connection: Connection) -> bool:
+    def belongs(self, connection: Session | Connection) -> bool:
         """Whether the log stored there was written on this server, not copied from another."""
 
     def begin_anew(self, connection: Connection) -> None:
         """Forget a log that does not belong; whoever follows loads everything."""
 
-    def enter(self, connection: Connection, footprint: Footprint) -> Turn:
+    def enter(self, connection: Session, footprint: Footprint) -> Turn:
         """Wait until nobody else can change what this commit reads or writes.
 
         Raises:
@@ -107,7 +108,7 @@ class Log(Protocol):
     def glance(self, cursor: object | None) -> Glance:
         """Whether anything was committed that the cursor does not know; None knows nothing."""
 
-    def news(self, connection: Connection, cursor: object | None, revision: int) -> News:
+    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """What a reader at the cursor, and at a revision, has missed."""
 
 
@@ -118,14 +119,21 @@ class Backend(Protocol):
     def log(self) -> Log:
         """Its change log."""
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def look(self, work: Callable[[Connection], T]) -> T:
+        """As `read`, through SQLAlchemy: for what looks at the schema.
+
+        Raises:
+            Busy: the database is away.
+        """
+
+    def read(self, work: Callable[[Session], T]) -> T:
         """Do work that only reads, in one consistent state.
 
         Raises:
             Busy: the database is away.
         """
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Session], T]) -> T:
         """Do work in one transaction, which leaves nothing behind if it raises.
 
         The work may be done several times, each time from the beginning, if the database could
@@ -136,7 +144,7 @@ class Backend(Protocol):
         """
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
-        """As `write`, alone in the whole database from the beginning: to change its schema."""
+        """As `write`, through SQLAlchemy, alone in the whole database: to change its schema."""
 
     def now(self) -> Instant:
         """The database's clock."""
@@ -170,12 +178,17 @@ def connect(url: str) -> Backend:
             from moorage.store.postgres import PostgresBackend  # noqa: PLC0415
 
             return PostgresBackend(parsed)
+        if kind in {"mysql", "mariadb"}:
+            from moorage.store.mariadb import MariadbBackend  # noqa: PLC0415
+
+            return MariadbBackend(parsed)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise InvalidDescription(
             f"no driver for {kind} databases ({error}): see the extras of the package",
             path="database",
         ) from error
     raise InvalidDescription(
-        f"no support for {kind} databases; use sqlite:///path or postgresql://host/name",
+        f"no support for {kind} databases; use sqlite:///path, postgresql://host/name,"
+        " or mysql://host/name",
         path="database",
     )

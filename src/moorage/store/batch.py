@@ -23,10 +23,11 @@ from moorage.store import tables
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Row
 
     from moorage.domain.period import Instant
     from moorage.store.backends import Log, Turn
+    from moorage.store.session import Session
 
 _CHUNK: Final = 500
 """Values of one IN list: few enough for every database."""
@@ -50,7 +51,7 @@ def chunks(values: Iterable[str]) -> Iterator[list[str]]:
 class Batch:
     """See the module."""
 
-    connection: Connection
+    connection: Session
     now: Instant
     log: Log
     turn: Turn

@@ -14,11 +14,10 @@ from moorage.engine.snapshot import Snapshot
 from moorage.store import states
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import ProviderState
     from moorage.store.backends import Backend, News
+    from moorage.store.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
 
@@ -76,7 +75,7 @@ class Feed:
             lambda: self._backend.read(lambda connection: self._read(connection, state))
         )
 
-    def _read(self, connection: Connection, state: _State) -> _State:
+    def _read(self, connection: Session, state: _State) -> _State:
         cursor, old = state
         news = self._backend.log.news(connection, cursor, old.revision)
         now = self._now(old, news.now)
@@ -104,7 +103,7 @@ class Feed:
 
 
 def _differing(
-    connection: Connection, old: Snapshot, news: News
+    connection: Session, old: Snapshot, news: News
 ) -> tuple[list[ProviderState], list[str]]:
     """The new states of providers that changed, and the UUIDs of those that went."""
     wholly = news.wholly | {uuid for uuid in news.subjects if uuid not in old.row_of}

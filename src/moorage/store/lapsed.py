@@ -12,9 +12,8 @@ from moorage.store import tables
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection
-
     from moorage.domain.period import Instant
+    from moorage.store.session import Session
 
 _b = tables.bookings.c
 _IS_DEAD = (_b.state != BookingState.ALLOCATED.value) & or_(
@@ -25,12 +24,12 @@ _SWEEP = delete(tables.bookings).where(_IS_DEAD)
 _SWEEP_OF = _SWEEP.where(_b.consumer.in_(bindparam("consumers", expanding=True)))
 
 
-def who_lapsed(connection: Connection, now: Instant, *, most: int) -> Sequence[str]:
+def who_lapsed(connection: Session, now: Instant, *, most: int) -> Sequence[str]:
     """Some consumers with bookings that no longer live."""
     return connection.scalars(_DEAD.limit(most), {"now": now}).all()
 
 
-def sweep_all(connection: Connection, now: Instant) -> Sequence[str]:
+def sweep_all(connection: Session, now: Instant) -> Sequence[str]:
     """Delete all such bookings; their consumers."""
     found = connection.scalars(_DEAD, {"now": now}).all()
     if found:
@@ -38,6 +37,6 @@ def sweep_all(connection: Connection, now: Instant) -> Sequence[str]:
     return found
 
 
-def sweep_of(connection: Connection, now: Instant, consumers: Sequence[str]) -> None:
+def sweep_of(connection: Session, now: Instant, consumers: Sequence[str]) -> None:
     """Delete such bookings of these consumers (few enough for one statement)."""
     connection.execute(_SWEEP_OF, {"now": now, "consumers": consumers})

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.store.backends import Backend, Turn
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
+    from moorage.store.session import Session
 
 KEPT: Final = 20_000
 """Revisions the log reaches back; a reader that slept longer loads everything anew."""
@@ -42,11 +43,11 @@ _AFTER = select(_log.subject, _log.bookings_only).where(_log.revision > bindpara
 class NumberedLog:
     """See the module; the cursor is the revision."""
 
-    def __init__(self, backend: Backend, enter: Callable[[Connection], Turn]) -> None:
+    def __init__(self, backend: Backend, enter: Callable[[Session], Turn]) -> None:
         self._backend = backend
         self._enter = enter
 
-    def belongs(self, connection: Connection) -> bool:
+    def belongs(self, connection: Session | Connection) -> bool:
         """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
         del connection
         return True
@@ -54,7 +55,7 @@ class NumberedLog:
     def begin_anew(self, connection: Connection) -> None:
         """See `Log`."""
 
-    def enter(self, connection: Connection, footprint: Footprint) -> Turn:
+    def enter(self, connection: Session, footprint: Footprint) -> Turn:
         """See `Log`. Whatever it touches, a writer is alone."""
         del footprint
         return self._enter(connection)
@@ -82,7 +83,7 @@ class NumberedLog:
         """See `Log`."""
         return Glance(cursor is None or self._backend.read(_revision) != cursor)
 
-    def news(self, connection: Connection, cursor: object | None, revision: int) -> News:
+    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`."""
         head = connection.execute(_HEAD).one()
         complete = cursor is not None and revision >= head.log_start
@@ -97,10 +98,10 @@ class NumberedLog:
         )
 
 
-def _revision(connection: Connection) -> int:
+def _revision(connection: Session) -> int:
     return int(connection.execute(_REVISION).one().revision)
 
 
-def _trim(connection: Connection, upto: int) -> None:
+def _trim(connection: Session, upto: int) -> None:
     connection.execute(delete(tables.changes).where(_log.revision <= upto))
     connection.execute(update(tables.ledger).values(log_start=upto))

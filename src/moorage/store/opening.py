@@ -27,8 +27,9 @@ def open_store(
     """The ledger at a database URL, made or migrated if need be.
 
     `sqlite:///path` is a file (its directory must exist); `sqlite://` is a private database
-    that is gone when the ledger is closed; `postgresql://user:password@host/name` is a database
-    that exists on a server. The time is the database's unless a clock is given.
+    that is gone when the ledger is closed; `postgresql://user:password@host/name` and
+    `mysql://user:password@host/name` are databases that exist on a server. The time is the
+    database's unless a clock is given.
 
     Raises:
         InvalidDescription: the URL cannot be used, or a newer version has changed the schema;
@@ -38,7 +39,7 @@ def open_store(
     backend = connect(database_url)
     try:
         # Looked at first: whoever only starts must not keep those who work waiting.
-        if not backend.read(lambda one: is_current(one) and backend.log.belongs(one)):
+        if not backend.look(lambda one: is_current(one) and backend.log.belongs(one)):
             now = backend.now() if clock is None else clock.now()
             backend.upgrade(lambda connection: _upgrade(backend, connection, now))
     except BaseException:

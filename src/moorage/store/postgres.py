@@ -91,6 +91,10 @@ class PostgresBackend:
         """See `Backend`."""
         return self._stubbornly(self._line.now)
 
+    def look(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`."""
+        return self.read(work)
+
     def read(self, work: Callable[[Connection], T]) -> T:
         """See `Backend`."""
         return self._stubbornly(lambda: self._reading(work))

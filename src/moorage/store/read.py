@@ -15,12 +15,13 @@ from moorage.usecases.ports import Keepers, Named
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sqlalchemy import Column, ColumnElement, Connection, Select, Table
+    from sqlalchemy import Column, ColumnElement, Select, Table
 
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.period import Instant
     from moorage.store.codec import Shape
+    from moorage.store.session import Session
     from moorage.usecases.ports import Page
 
     T = TypeVar("T")
@@ -46,12 +47,12 @@ _CLASSES = select(_classes.name, _classes.updated_at).order_by(
 _TRAITS = select(tables.traits).order_by(tables.traits.c.name)
 
 
-def resource_classes(connection: Connection) -> list[Named]:
+def resource_classes(connection: Session) -> list[Named]:
     """Standard ones first, in their order; then custom ones by creation."""
     return [Named(row.name, row.updated_at) for row in connection.execute(_CLASSES)]
 
 
-def traits(connection: Connection) -> list[Named]:
+def traits(connection: Session) -> list[Named]:
     """Every trait, by name."""
     return [Named(row.name, row.updated_at) for row in connection.execute(_TRAITS)]
 
@@ -66,13 +67,13 @@ def _owned(found: Iterable[Any]) -> list[Owned]:
     return [(owners[one.consumer], one) for one in rows.bookings(every)]
 
 
-def consumer(connection: Connection, uuid: str) -> tuple[Consumer, list[Booking]] | None:
+def consumer(connection: Session, uuid: str) -> tuple[Consumer, list[Booking]] | None:
     """A consumer and its allocations, or None without any."""
     found = _owned(connection.execute(_OF_CONSUMER, {"consumer": uuid}))
     return (found[0][0], [booking for _, booking in found]) if found else None
 
 
-def allocations_of_provider(connection: Connection, uuid: str) -> list[Owned]:
+def allocations_of_provider(connection: Session, uuid: str) -> list[Owned]:
     """The allocations on a provider.
 
     Raises:
@@ -83,7 +84,7 @@ def allocations_of_provider(connection: Connection, uuid: str) -> list[Owned]:
     return _owned(connection.execute(_OF_PROVIDER, {"provider": uuid}))
 
 
-def usages(connection: Connection, project_id: str, user_id: str | None) -> list[Owned]:
+def usages(connection: Session, project_id: str, user_id: str | None) -> list[Owned]:
     """The allocations of a project, or of one of its users."""
     if user_id is None:
         return _owned(connection.execute(_OF_PROJECT, {"project": project_id}))
@@ -91,7 +92,7 @@ def usages(connection: Connection, project_id: str, user_id: str | None) -> list
 
 
 def bookings(
-    connection: Connection,
+    connection: Session,
     *,
     now: Instant,
     provider: str | None,
@@ -119,7 +120,7 @@ def bookings(
     return _owned(connection.execute(query.order_by(None).order_by(_b.consumer, _b.number)))
 
 
-def held(connection: Connection, project_id: str | None, *, now: Instant) -> int:
+def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
     """How many consumers have places held or claimed now; None means those of every project."""
     count = select(func.count(_b.consumer.distinct())).where(
         _b.state.in_([BookingState.HELD.value, BookingState.CLAIMED.value]),
@@ -132,12 +133,12 @@ def held(connection: Connection, project_id: str | None, *, now: Instant) -> int
     return int(connection.scalar(count) or 0)
 
 
-def keepers_revision(connection: Connection) -> int:
+def keepers_revision(connection: Session) -> int:
     """The revision of all ensembles that keep others out."""
     return int(connection.scalars(select(tables.ledger.c.keepers_revision)).one())
 
 
-def keepers(connection: Connection) -> Keepers:
+def keepers(connection: Session) -> Keepers:
     """Every ensemble that keeps others out, and their revision, in one look."""
     ensembles, keeping = tables.ensembles.c, tables.keepers.c
     query = (
@@ -168,7 +169,7 @@ def refusal(request: str, *, project_id: str | None, digest: str | None) -> Sele
 # --- values in bodies -----------------------------------------------------------------------
 
 
-def one(connection: Connection, table: Table, kind: str, shape: Shape[T], id_: str) -> T:
+def one(connection: Session, table: Table, kind: str, shape: Shape[T], id_: str) -> T:
     """The value of an id.
 
     Raises:
@@ -181,7 +182,7 @@ def one(connection: Connection, table: Table, kind: str, shape: Shape[T], id_: s
 
 
 def listed(
-    connection: Connection,
+    connection: Session,
     table: Table,
     shape: Shape[T],
     wanted: Select[Any],
@@ -213,7 +214,7 @@ def matching(table: Table, **equal: object) -> Select[Any]:
     return query
 
 
-def due_items(connection: Connection, now: Instant, limit: int) -> list[Decision | Claim]:
+def due_items(connection: Session, now: Instant, limit: int) -> list[Decision | Claim]:
     """Held decisions, then building claims, whose time has come."""
     decisions = _due(
         connection,
@@ -235,7 +236,7 @@ def due_items(connection: Connection, now: Instant, limit: int) -> list[Decision
 
 
 def _due(
-    connection: Connection,
+    connection: Session,
     shape: Shape[T],
     *,
     where: ColumnElement[bool],

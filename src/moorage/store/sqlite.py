@@ -25,14 +25,17 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.store.backends import WAIT, Connections, Turn
 from moorage.store.numbered import NumberedLog
+from moorage.store.session import CursorSession, in_general_terms
+from moorage.store.statements import Speech
 from moorage.store.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sqlalchemy import URL, Connection, Engine, RootTransaction
+    from sqlalchemy import URL, Connection, Engine
 
     from moorage.domain.period import Instant
+    from moorage.store.session import Session
 
 T = TypeVar("T")
 
@@ -91,6 +94,7 @@ class SqliteBackend:
                 f"cannot write beside {path}: {error.strerror}", path="database"
             ) from error
         self._engine = _engine(path)
+        self._speech = Speech(self._engine.dialect)
         self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
         self.log = NumberedLog(self, lambda _: Turn(self.now()))
         try:
@@ -108,35 +112,45 @@ class SqliteBackend:
         """See `Backend`. SQLite's clock is the machine's."""
         return time.time_ns() // 1000
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def look(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`."""
+        with _plainly(), self._engine.connect() as connection:
+            return work(connection)
+
+    def read(self, work: Callable[[Session], T]) -> T:
         """See `Backend`.
 
         Raises:
             Unavailable: the file, or the disk it lies on, needs an operator.
         """
-        try:
-            with self._engine.connect() as connection:
-                return work(connection)
-        except DatabaseError as error:
-            _say_plainly(error)
-            raise
+        with _plainly(), self._lent() as session, _reading(session):
+            return work(session)
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`. The work is done once.
 
         Raises:
             Unavailable: as for `read`; nothing was written.
         """
-        try:
-            with self._writing_alone(), self._writer.connect() as connection, _begin(connection):
-                return work(connection)
-        except DatabaseError as error:
-            _say_plainly(error)
-            raise
+        with _plainly(), self._writing_alone(), self._lent() as session, _writing(session):
+            return work(session)
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`. Every writer is alone here."""
-        self.write(work)
+        with _plainly(), self._writing_alone(), self._writer.begin() as connection:
+            work(connection)
+
+    @contextmanager
+    def _lent(self) -> Iterator[CursorSession]:
+        """A connection from the pool, for one transaction."""
+        try:
+            lent = self._engine.raw_connection()
+        except sqlite3.Error as error:
+            raise in_general_terms(self._engine.dialect, error, "connect") from error
+        try:
+            yield CursorSession(lent.driver_connection, self._speech)
+        finally:
+            lent.close()
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:
@@ -165,10 +179,15 @@ class SqliteBackend:
             shutil.rmtree(self._private, ignore_errors=True)
 
 
-def _say_plainly(error: DatabaseError) -> None:
-    """Raise what trouble with the file or its disk is; return from any other error."""
-    code = getattr(error.orig, "sqlite_errorcode", 0)
-    if code & 0xFF in _ON_THE_DISK:  # the bits above are details
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """Say what trouble with the file or its disk is; any other error stays as it is."""
+    try:
+        yield
+    except DatabaseError as error:
+        code = getattr(error.orig, "sqlite_errorcode", 0)
+        if code & 0xFF not in _ON_THE_DISK:  # the bits above are details
+            raise
         _log.error("the ledger's file cannot be used: %s", error.orig)
         raise Unavailable(f"the ledger cannot be used: {error.orig}") from error
 
@@ -195,12 +214,29 @@ def _engine(path: Path) -> Engine:
     return engine
 
 
-def _begin(connection: Connection) -> RootTransaction:
-    """A transaction on the connection, begun against strangers that lock the file."""
+@contextmanager
+def _reading(session: CursorSession) -> Iterator[None]:
+    """One consistent state, for as long as it is looked at."""
+    session.exec_driver_sql("BEGIN")
+    try:
+        yield
+    finally:
+        session.exec_driver_sql("ROLLBACK")
+
+
+@contextmanager
+def _writing(session: CursorSession) -> Iterator[None]:
+    """A transaction, begun against strangers that lock the file."""
     for left in reversed(range(_ATTEMPTS)):
         try:
-            return connection.begin()
+            session.exec_driver_sql("BEGIN IMMEDIATE")
+            break
         except OperationalError as error:
             if not left:
                 raise Busy("the database file is locked by another program") from error
-    raise AssertionError("at least one attempt")
+    try:
+        yield
+        session.exec_driver_sql("COMMIT")
+    except BaseException:
+        session.rollback()
+        raise

@@ -15,11 +15,12 @@ from moorage.store.batch import chunks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Select
 
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
+    from moorage.store.session import Session
 
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
 _SOME: Final[Any] = bindparam("providers", expanding=True)
@@ -46,7 +47,7 @@ _SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_
 _SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
 
 
-def every_state(connection: Connection) -> Iterator[ProviderState]:
+def every_state(connection: Session) -> Iterator[ProviderState]:
     """All providers there are."""
 
     def read(query: Select[Any]) -> Iterable[Any]:
@@ -58,7 +59,7 @@ def every_state(connection: Connection) -> Iterator[ProviderState]:
     return _booked(providers, read(_BOOKINGS))
 
 
-def states(connection: Connection, uuids: Iterable[str]) -> Iterator[ProviderState]:
+def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]:
     """Those of the named providers that exist."""
     for some in chunks(uuids):
 
@@ -74,9 +75,19 @@ def states(connection: Connection, uuids: Iterable[str]) -> Iterator[ProviderSta
         yield from _booked(providers, read(_SOME_BOOKINGS))
 
 
-def rebooked(
-    connection: Connection, known: Mapping[str, ResourceProvider]
-) -> Iterator[ProviderState]:
+def forms(connection: Session, uuids: Iterable[str]) -> Iterator[ResourceProvider]:
+    """Those of the named providers that exist, without their inventories."""
+    for some in chunks(uuids):
+        parameters = {"providers": some}
+        yield from _assembled(
+            connection.execute(_SOME_PROVIDERS, parameters).all(),
+            (),
+            connection.execute(_SOME_TRAITS, parameters).all(),
+            connection.execute(_SOME_AGGREGATES, parameters).all(),
+        )
+
+
+def rebooked(connection: Session, known: Mapping[str, ResourceProvider]) -> Iterator[ProviderState]:
     """Known providers of which only bookings and counters have changed."""
     for some in chunks(known):
         parameters = {"providers": some}
@@ -129,7 +140,7 @@ def _booked(
         yield ProviderState(provider, rows.bookings(mine), tuple(occupants.values()))
 
 
-def topology(connection: Connection) -> Topology:
+def topology(connection: Session) -> Topology:
     """The stored topology; empty before the first one."""
     body = connection.scalars(select(tables.topology.c.body)).one_or_none()
     return EMPTY if body is None else bodies.TOPOLOGY.decode(body)

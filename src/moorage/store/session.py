@@ -1,0 +1,216 @@
+"""A transaction as the store sees it: statements on the driver's own connection.
+
+What SQLAlchemy's `Connection` offers and the store needs, under the same names, without what it
+costs per statement. Errors are SQLAlchemy's, so that a backend judges them in one place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from sqlalchemy.exc import DBAPIError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import ClauseElement, Connection, Dialect
+
+    from moorage.store.statements import Parameters, Speech
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Rows(list[Any]):
+    """What a statement found: rows with named columns, or the values of one column."""
+
+    __slots__ = ("rowcount",)
+
+    def __init__(self, found: Iterable[Any] = (), rowcount: int = 0) -> None:
+        super().__init__(found)
+        self.rowcount = rowcount
+        """How many rows the statement changed, if it changes any."""
+
+    def all(self) -> Self:
+        """Everything."""
+        return self
+
+    def first(self) -> Any:  # noqa: ANN401 - a row of any table
+        """The first one, or None."""
+        return self[0] if self else None
+
+    def one_or_none(self) -> Any:  # noqa: ANN401 - a row of any table
+        """The only one, or None.
+
+        Raises:
+            LookupError: there are several.
+        """
+        return self.one() if self else None
+
+    def one(self) -> Any:  # noqa: ANN401 - a row of any table
+        """The only one.
+
+        Raises:
+            LookupError: there are none, or several.
+        """
+        if len(self) != 1:
+            raise LookupError(f"one row was expected, {len(self)} were found")
+        return self[0]
+
+    def scalars(self) -> Rows:
+        """The first column."""
+        return Rows(row[0] for row in self)
+
+    def scalar_one(self) -> Any:  # noqa: ANN401 - a value of any column
+        """The first column of the only row.
+
+        Raises:
+            LookupError: there are none, or several.
+        """
+        return self.one()[0]
+
+    def scalar_one_or_none(self) -> Any:  # noqa: ANN401 - a value of any column
+        """The first column of the only row, or None.
+
+        Raises:
+            LookupError: there are several.
+        """
+        return self.one()[0] if self else None
+
+
+class Session(Protocol):
+    """A transaction of one database."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the database can do."""
+
+    @property
+    def info(self) -> dict[Any, Any]:
+        """Notes about the transaction."""
+
+    def execute(
+        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = ...
+    ) -> Rows:
+        """Run a statement; with a list of parameters once for each, and finding nothing."""
+
+    def scalars(self, statement: ClauseElement, parameters: Parameters = ...) -> Rows:
+        """The first column of what a statement finds."""
+
+    def scalar(self, statement: ClauseElement, parameters: Parameters = ...) -> Any:  # noqa: ANN401
+        """The first column of the first row, or None."""
+
+    def ask(self, *questions: tuple[ClauseElement, Parameters]) -> Sequence[Rows]:
+        """Run several statements, at one go where the database can."""
+
+    def do(
+        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = ...
+    ) -> None:
+        """Run a statement whose outcome does not matter: at the latest with the next that does."""
+
+    def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ...) -> Rows:
+        """Run a statement in the words of this very database and its driver."""
+
+
+class CursorSession:
+    """A session over a connection of PEP 249, in a transaction that somebody else ends."""
+
+    __slots__ = ("_connection", "_speech", "info")
+
+    def __init__(self, connection: Any, speech: Speech) -> None:  # noqa: ANN401 - the driver's own
+        self._connection = connection
+        self._speech = speech
+        self.info: dict[Any, Any] = {}
+
+    @classmethod
+    def within(cls, connection: Connection, speech: Speech) -> CursorSession:
+        """A session on SQLAlchemy's connection, which begins and ends the transaction."""
+        return cls(connection.connection.driver_connection, speech)
+
+    @property
+    def dialect(self) -> Dialect:
+        """See `Session`."""
+        return self._speech.dialect
+
+    def execute(
+        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
+    ) -> Rows:
+        """See `Session`."""
+        if not isinstance(parameters, dict) and parameters:
+            return self._each(statement, parameters)  # type: ignore[arg-type]  # several sets
+        given: Parameters = parameters  # type: ignore[assignment]  # one set
+        worded = self._speech.worded(statement, given)
+        cursor = self._run(worded.text, worded.arguments(given))
+        described = cursor.description
+        if described is None:
+            return Rows((), cursor.rowcount)
+        row = worded.rows(lambda: [column[0] for column in described])
+        return Rows(map(row, cursor.fetchall()), cursor.rowcount)
+
+    def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
+        """See `Session`."""
+        worded = self._speech.worded(statement, parameters)
+        found = self._run(worded.text, worded.arguments(parameters))
+        return Rows(row[0] for row in found.fetchall())
+
+    def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
+        """See `Session`."""
+        return self.scalars(statement, parameters).first()
+
+    def ask(self, *questions: tuple[ClauseElement, Parameters]) -> Sequence[Rows]:
+        """See `Session`."""
+        return [self.execute(statement, parameters) for statement, parameters in questions]
+
+    def do(
+        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
+    ) -> None:
+        """See `Session`. At once, here."""
+        self.execute(statement, parameters)
+
+    def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
+        """See `Session`."""
+        return Rows(self._run(text, arguments).fetchall())
+
+    def rollback(self) -> None:
+        """Take back what was done, if a transaction is open still."""
+        self._connection.rollback()
+
+    def _each(self, statement: ClauseElement, every: Sequence[Parameters]) -> Rows:
+        worded = self._speech.worded(statement, every[0])
+        cursor, arguments = self._connection.cursor(), [worded.arguments(one) for one in every]
+        try:
+            cursor.executemany(worded.text, arguments)
+        except Exception as error:
+            raise self._told(error, worded.text, arguments) from error
+        return Rows((), cursor.rowcount)
+
+    def _run(self, text: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 - the driver's own
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(text, arguments)
+        except Exception as error:
+            raise self._told(error, text, arguments) from error
+        return cursor
+
+    def _told(self, error: Exception, text: str, arguments: object) -> Exception:
+        return in_general_terms(self._speech.dialect, error, text, arguments, self._connection)
+
+
+def in_general_terms(
+    dialect: Dialect,
+    error: Exception,
+    text: str,
+    arguments: object = (),
+    connection: Any = None,  # noqa: ANN401 - the driver's own
+) -> Exception:
+    """A driver's error as SQLAlchemy's, which tells whether the connection broke; others as is."""
+    driver: Any = dialect.loaded_dbapi
+    if not isinstance(error, driver.Error):
+        return error
+    return DBAPIError.instance(
+        text,
+        arguments,  # type: ignore[arg-type]  # only shown
+        error,
+        driver.Error,
+        connection_invalidated=dialect.is_disconnect(error, connection, None),
+        dialect=dialect,
+    )
