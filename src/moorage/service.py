@@ -20,7 +20,7 @@ from moorage.settings import configure, masked
 from moorage.solver import channel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from moorage.http.config import Tls
     from moorage.settings import Effective, Settings
@@ -52,7 +52,10 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
     host = f"[{config.host}]" if ":" in config.host else config.host
     database = masked(settings.database)
     scheme = "http" if config.tls is None else "https"
-    line = f"moorage: serving on {scheme}://{host}:{port} (database {database}, auth {config.auth})"
+    line = (
+        f"moorage: serving on {scheme}://{host}:{port}"
+        f" (database {database}, auth {config.auth}, {_mounted(config.mounts)})"
+    )
     address = channel.new_address()
     with (
         listener,
@@ -70,6 +73,11 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
             ),
             on_ready=partial(announce, line),
         ).run()
+
+
+def _mounted(mounts: Mapping[str, str]) -> str:
+    """`native at /v1, placement at /placement`."""
+    return ", ".join(f"{name} at {prefix or '/'}" for name, prefix in sorted(mounts.items()))
 
 
 def _check_certificate(tls: Tls) -> None:

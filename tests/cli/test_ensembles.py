@@ -117,7 +117,8 @@ def test_too_long_a_hold_is_status_5(sim: Any, web: str) -> None:
 def test_claims_from_building_to_active_and_failed(sim: Any, web: str) -> None:
     first = sim("claim", "create", web, "web[0]", "--flavor", "m1.small", "--image", "debian")
     assert re.fullmatch(
-        r"claim [0-9a-f]{8}  building   present as X-Openstack-Request-Id: req-[0-9a-f-]{36}\n",
+        r"claim [0-9a-f]{8}  building   web\[0\] at zone az1, rack r\d, host h\d\n"
+        r"present as X-Openstack-Request-Id: req-[0-9a-f-]{36}\n",
         first.out,
     )
     claim = first.out.split()[1]

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shlex
 import subprocess
 import sys
 from typing import Any
@@ -63,6 +64,7 @@ def test_help_imports_neither_network_nor_tables() -> None:
         (["ensemble", "list", "-f", "xml"], "invalid choice"),
         (["ensemble", "list", "--frob"], "unrecognized"),
         (["ensemble", "set", "x", "--member", "db4"], "NAME:FIELD=VALUE"),
+        (["ensemble", "set", "x", "--dry-run"], "say what changes"),
         (["--nonsense"], "no such command|unrecognized"),
     ],
 )
@@ -119,13 +121,41 @@ def test_the_version(offline: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("moorage 0.")
 
 
-def test_completion_knows_nouns_verbs_and_options(offline: Any) -> None:
-    told = offline("complete")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("ens", ["ensemble"]),
+        ("ensemble s", ["set", "show"]),
+        ("ensemble show shop --m", ["--map"]),
+        ("--endpoint http://h:1 decision r", ["release", "renew"]),
+        ("--endpoint = http://h:1 decision r", ["release", "renew"]),
+        ("--debug claim l", ["list"]),
+        ("--end", ["--endpoint"]),
+        ("replay x --f", ["--format"]),
+        ("ensemble create ", []),  # nothing of ours: the shell completes files
+        ("ensemble create -f sh", []),
+        ("nonsense x", []),
+    ],
+)
+def test_bash_completes_with_nothing_but_bash(typed: str, offered: list[str], offline: Any) -> None:
+    told = offline("complete", "bash")
     assert told.status == 0
-    assert "complete -F _moorage moorage" in told.out
-    assert "cmds_ensemble='check confirm create delete list set show'" in told.out
-    line = next(one for one in told.out.splitlines() if "cmds_ensemble_show=" in one)
-    assert "--map" in line
+    words = ["moorage", *typed.split(" ")]
+    typing = (
+        f"{told.out}\nCOMP_WORDS=({shlex.join(words)})\nCOMP_CWORD={len(words) - 1}\n"
+        '_moorage; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    ran = subprocess.run(["bash", "-c", typing], capture_output=True, text=True, check=True)
+    assert (ran.stdout.split(), ran.stderr) == (offered, "")
+
+
+def test_every_command_can_be_completed(offline: Any) -> None:
+    script = offline("complete").out
+    assert script == offline("complete", "bash").out
+    assert "bashcompinit" in offline("complete", "zsh").out
+    for name in COMMANDS:
+        assert f'"{name}" | "{name} "*) offered="' in script
+    assert offline("complete", "fish").status == 2
 
 
 def test_a_closed_pipe_is_no_error() -> None:

@@ -26,12 +26,14 @@ PAIR = {
 }
 
 
-def running(service: Service, host: str, project: str = TENANT.project_id) -> None:
+def running(
+    service: Service, host: str, project: str = TENANT.project_id, *, vcpu: int = 2
+) -> None:
     """A server that Nova made: it has allocations, and Moorage knows nothing else of it."""
     snapshot = service.store.snapshot()
     provider = snapshot.uuids[snapshot.names.index(host)]
     consumer = Consumer(SERVER, project, "ann", "INSTANCE")
-    amounts = MappingProxyType({provider: MappingProxyType({"VCPU": 2})})
+    amounts = MappingProxyType({provider: MappingProxyType({"VCPU": vcpu})})
     service.store.commit(Changeset((ReplaceAllocations(consumer, amounts, None),)))
 
 
@@ -41,6 +43,27 @@ def placed(service: Service) -> tuple[str, str]:
     path = f"/ensembles/{made['ensemble']['id']}"
     member = service.call("GET", f"{path}/members/db[0]", caller=OPERATOR).json["member"]
     return path, member["host"]
+
+
+def test_a_server_larger_than_its_role_is_refused_unless_that_is_wanted(service: Service) -> None:
+    path, taken = placed(service)
+    running(service, "h4" if taken != "h4" else "h5", vcpu=3)
+    refused = joining(service, path).json["errors"][0]
+    assert (refused["status"], refused["code"]) == (409, "ensemble.description_mismatch")
+    assert refused["diff"] == [
+        {"path": "resources.VCPU", "effect": "exceeds", "described": 2, "requested": 3}
+    ]
+    assert "remedies" not in refused
+    accepted = joining(service, path, on_violation="accept_and_report")
+    assert accepted.status_code == 201
+    assert accepted.json["diff"] == refused["diff"]
+
+
+def test_a_smaller_server_joins_and_the_difference_is_told(service: Service) -> None:
+    path, taken = placed(service)
+    running(service, "h4" if taken != "h4" else "h5", vcpu=1)
+    [difference] = joining(service, path).json["diff"]
+    assert (difference["effect"], difference["requested"]) == ("narrower", 1)
 
 
 def joining(service: Service, path: str, **fields: object) -> Any:

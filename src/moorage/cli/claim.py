@@ -58,7 +58,7 @@ class Create(Command):
             decision = current(client, client.ensembles.find(args.ensemble))
             answer = client.claims.create(str(decision.id), claim)
             anew = client.claims.anew(answer.body)
-        text = told.claimed(answer.value)
+        text = told.claimed(answer.value, decision if anew is None else anew)
         if anew is not None:
             text += f"\n{told.moved(args.member, anew)}"
         return Shown(answer.body, text)

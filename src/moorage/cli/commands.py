@@ -26,6 +26,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "sim": "a server over a described fleet, with a clock you set",
         "replay": "solve a saved instance once more and compare",
         "serve": "run the service",
+        "admin": "take over a Placement service, leave, look after the ledger",
         "token": "the file of static tokens (auth = token-file)",
         "demo": "the main job, really run, from fleet to relaxations",
         "complete": "print the completion for your shell",
@@ -128,6 +129,18 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Solve a saved instance once more and compare the answers.",
         ),
         "serve": (f"{_CLI}.serve:Serve", "Run the service."),
+        "admin import placement": (
+            f"{_CLI}.admin_import:Placement",
+            "Take over a Placement service: all it knows, with UUIDs and generations.",
+        ),
+        "admin export": (
+            f"{_CLI}.admin_export:Export",
+            "Write the ledger back as requests of the Placement API.",
+        ),
+        "admin replay": (
+            f"{_CLI}.admin_export:Replay",
+            "Send the requests of a file to a Placement service, one after the other.",
+        ),
         "token create": (
             f"{_CLI}.token:Create",
             "Make a token, add its hash to the token file, and show it this once.",
@@ -143,6 +156,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "demo": (
             f"{_CLI}.demo:Demo",
             "Run the main job for real: from an empty fleet to relaxations that work.",
+        ),
+        "complete": (
+            f"{_CLI}.complete:Complete",
+            "Print what makes your shell complete nouns, verbs and options.",
         ),
     }
 )

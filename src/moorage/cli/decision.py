@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from moorage.cli import told
 from moorage.cli.command import Command
-from moorage.cli.member import place
 from moorage.cli.output import Shown, clock_time, fields, moment, short, stack, table
 from moorage.cli.placement_map import natural
 from moorage.client.errors import Missing, NotFound
@@ -59,7 +58,7 @@ class Show(Command):
             ]
         )
         places = [
-            (item.member, place(item.domains), short(item.claimed_by or "-"))
+            (item.member, told.place(item.domains), short(item.claimed_by or "-"))
             for item in sorted(one.assignments, key=lambda item: natural(item.member))
         ]
         policies = [

@@ -7,8 +7,10 @@ import io
 import os
 import re
 import shlex
+import shutil
 import signal
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _CREATED: Final = re.compile(r"^id (?P<id>[0-9a-f]{4,})", re.MULTILINE)
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _DIM, _BOLD, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
+_INDENT: Final = "    "
 _SHORT: Final = 4
 """Characters of an id that a person types."""
 _FILES: Final = ("shop.yaml", "shop-hot.yaml", "env.yaml", "sixty.yaml")
@@ -69,6 +72,11 @@ class Demo(Command):
         return None
 
 
+def fitted(text: str, out: TextIO) -> str:
+    """The text as this output shows it best: a terminal in lines no longer than it is wide."""
+    return folded(text, shutil.get_terminal_size().columns) if out.isatty() else text
+
+
 class Run:
     """Runs steps one after the other; knows the id of what was created last."""
 
@@ -100,11 +108,13 @@ class Run:
 
     def remark(self, text: str) -> None:
         """A line that is not a command's."""
-        self._out.write(f"\n{_DIM}# {text}{_PLAIN}\n" if self._pretty else f"\n# {text}\n")
+        line = fitted(f"# {text}", self._out).replace(f"\n{_INDENT}", "\n# ")
+        self._out.write(f"\n{_DIM}{line}{_PLAIN}\n" if self._pretty else f"\n{line}\n")
 
     def _command(self, words: list[str], status: int) -> None:
         line = f"$ moorage {shlex.join(words)}" + (" ; echo $?" if status else "")
         line = line.replace("'", "") if "[" in line else line
+        line = fitted(line, self._out).replace("\n", " \\\n")
         self._out.write(f"{_BOLD}{line}{_PLAIN}\n" if self._pretty else f"{line}\n")
         self._out.flush()
 
@@ -128,8 +138,21 @@ def ran(words: list[str], out: TextIO) -> tuple[int, str]:
     return status, _COLOUR.sub("", both.kept())
 
 
+def folded(text: str, width: int) -> str:
+    """Text whose long lines go on below, indented; what has no blanks stays whole."""
+    lines = text.split("\n")
+    return "\n".join(
+        line
+        if len(_COLOUR.sub("", line)) <= width
+        else textwrap.fill(
+            line, width, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+        )
+        for line in lines
+    )
+
+
 class Tee(io.TextIOBase):
-    """Writes through, and keeps a copy. Is a terminal if the other is."""
+    """Writes through, and keeps a copy. Is a terminal if the other is, and then folds for it."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -138,7 +161,7 @@ class Tee(io.TextIOBase):
     def write(self, text: str) -> int:
         """Write to both."""
         self._copy.append(text)
-        return self._out.write(text)
+        return self._out.write(fitted(text, self._out))
 
     def flush(self) -> None:
         """Flush what is behind."""

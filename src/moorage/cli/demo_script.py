@@ -6,6 +6,7 @@ command that created it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,11 +27,13 @@ class Step:
     remark: str = ""
 
 
-def _claim(member: str, flavor: str) -> Step:
+def _claim(member: str, flavor: str, remark: str = "") -> Step:
     command = f"claim create {{id}} {member} --flavor {flavor} --image debian --network shop-net"
-    return Step(
-        command, (r"^claim [0-9a-f]{8}  building   present as X-Openstack-Request-Id: req-",)
+    facts = (
+        rf"^claim [0-9a-f]{{8}}  building   {re.escape(member)} at zone az1, rack r\d, host h\d$",
+        r"^present as X-Openstack-Request-Id: req-",
     )
+    return Step(command, facts, remark=remark)
 
 
 SHOP: Final = (
@@ -71,7 +74,7 @@ SHOP: Final = (
         (r'^FAIL at db\[1\]: proximity "pair" and survive "db-ha" leave no host$',),
         remark="The same shop on the same fleet, one server after the other: a dead end.",
     ),
-    _claim("db[0]", "m1.xlarge"),
+    _claim("db[0]", "m1.xlarge", "Its servers are made one by one, each in the place held for it."),
     Step(
         "claim create {id} db[1] --flavor m1.2xlarge --image debian --network shop-net",
         (
@@ -94,7 +97,7 @@ SHOP: Final = (
         (r"db\[0\]",),
         remark="What was written is plain HOT, and means the same members.",
     ),
-    _claim("db[1]", "m1.xlarge"),
+    _claim("db[1]", "m1.xlarge", "The other eight."),
     _claim("db[2]", "m1.xlarge"),
     *(_claim(f"app[{i}]", "m1.medium") for i in range(3)),
     *(_claim(f"web[{i}]", "m1.small") for i in range(3)),

@@ -98,20 +98,25 @@ class Show(Command):
 def survived(body: Mapping[str, Any]) -> str:
     """One line for each level: `lose any 1 rack: db keeps 2 of 3 OK, web keeps 2 of 3 OK`."""
     lines = [
-        f"lose any {level['lose']} {level['level']}: {_kept(level['roles'])}"
+        f"lose any {level['lose']} {level['level']}: {_kept(level['level'], level['roles'])}"
         for level in body["survivability"]
     ]
     return "\n".join(lines) or "no member stands anywhere"
 
 
-def _kept(roles: Sequence[Mapping[str, Any]]) -> str:
+def _kept(level: str, roles: Sequence[Mapping[str, Any]]) -> str:
     if not any(role["keeps"] for role in roles):
-        return "nothing is left, all stand in one"
+        return f"no role keeps a member, each stands in one {level}"
     return ", ".join(
-        f"{role['role']} keeps {role['keeps']} of {role['total']} "
-        + ("OK" if role["ok"] else f"NOT ENOUGH (needs {role['needed']})")
-        for role in roles
+        f"{role['role']} keeps {role['keeps']} of {role['total']} {_judged(role)}" for role in roles
     )
+
+
+def _judged(role: Mapping[str, Any]) -> str:
+    """Where no policy demands more, one member left is enough."""
+    if role["ok"]:
+        return "OK"
+    return "NONE LEFT" if role["needed"] == 1 else f"NOT ENOUGH (needs {role['needed']})"
 
 
 def described(

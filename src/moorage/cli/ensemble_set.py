@@ -43,6 +43,7 @@ class Set(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """What changes, and how to decide."""
+        self._usage_error = parser.error
         parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
         parser.add_argument(
             "--member",
@@ -66,6 +67,8 @@ class Set(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         """Change."""
+        if not (args.member or args.policy or args.remove_policy or args.name):
+            self._usage_error("say what changes: --member, --policy, --remove-policy or --name")
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             ensemble = client.ensembles.show(ensemble_id).value

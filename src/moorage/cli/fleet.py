@@ -11,6 +11,7 @@ from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping, Sequence
     from typing import TextIO
 
     from moorage.client.moorage import Moorage
@@ -61,6 +62,15 @@ def summary(fleet: ExpandedFleet) -> str:
     return f"{fleet.name}: {', '.join(parts)}"
 
 
+def loaded(answers: Sequence[Mapping[str, Any]]) -> str:
+    """`loaded`; where something was there already: `unchanged`, or how much was new."""
+    new = sum(one["hosts"] + one["consumers"] + one["flavors"] for one in answers)
+    known = sum(one["unchanged"] for one in answers)
+    if not known:
+        return "loaded"
+    return f"loaded {new} of {new + known}, the rest was there:" if new else "unchanged"
+
+
 class Load(Command):
     """Load a fleet file: hosts, topology, flavors and load.
 
@@ -82,7 +92,7 @@ class Load(Command):
         fleet = expanded(args.file)
         with self.client() as client:
             answers = load(client, fleet, self.app.stderr)
-        return Shown({"parts": answers}, f"loaded {summary(fleet)}")
+        return Shown({"parts": answers}, f"{loaded(answers)} {summary(fleet)}")
 
 
 class Show(Command):
@@ -106,8 +116,10 @@ class Show(Command):
 
         with self.client() as client:
             answer = client.fleet.show()
+        if not answer.value["hosts"]:
+            return Shown(answer.body, "no hosts yet; moorage fleet load FILE brings some")
         known = sorted({name for host in answer.value["hosts"] for name in host["resources"]})
-        if args.resource and known and args.resource not in known:
+        if args.resource and args.resource not in known:
             raise InvalidDescription(
                 f"no host has {args.resource}; there are: {', '.join(known)}", path="--resource"
             )

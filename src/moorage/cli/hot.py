@@ -12,7 +12,6 @@ from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, stack, table
 from moorage.cli.shipped import Unreadable, find, read_text
 from moorage.domain.errors import InvalidDescription
-from moorage.policies.ideal import usual_rank
 
 if TYPE_CHECKING:
     import argparse
@@ -153,8 +152,4 @@ def _line(placed: Placed) -> str:
 
 def _levels(assignments: Iterable[Assignment]) -> list[str]:
     """Every level some member has a label at, the coarsest first."""
-    labels: dict[str, set[str]] = {}
-    for one in assignments:
-        for level, label in one.domains.items():
-            labels.setdefault(level, set()).add(label)
-    return sorted(labels, key=lambda level: (level == "host", usual_rank(level)))
+    return told.widest_first({level for one in assignments for level in one.domains})

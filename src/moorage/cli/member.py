@@ -18,15 +18,10 @@ if TYPE_CHECKING:
     from moorage.client.structs import Member
 
 
-def place(domains: dict[str, str]) -> str:
-    """`rack r1, host h2`."""
-    return ", ".join(f"{level} {label}" for level, label in domains.items()) or "-"
-
-
 def rows(members: Iterable[Member]) -> list[tuple[object, ...]]:
     """Members as rows of a table."""
     return [
-        (one.name, one.status or "-", place(one.domains), one.server_id or "-")
+        (one.name, one.status or "-", told.place(one.domains), one.server_id or "-")
         for one in sorted(members, key=lambda one: natural(one.name))
     ]
 
@@ -53,8 +48,8 @@ class List(Command):
 class Add(Command):
     """Let an existing server join a role, or describe further members.
 
-    The server stays where it is; if that breaks a required policy, the service refuses
-    unless --on-violation says otherwise.
+    The server stays where it is. If it takes more than the role describes, or breaks a required
+    policy by it, the service refuses, unless --on-violation says otherwise.
     """
 
     examples = """
@@ -99,11 +94,18 @@ class Add(Command):
                 client.ensembles.find(args.ensemble), member, dry_run=args.dry_run
             )
         made = answer.value
+        if args.dry_run and made.decision is not None:
+            return Shown(answer.body, told.dry_run(made.decision))
         if made.decision is not None:
             return Shown(answer.body, told.created(made))
         violations = answer.body.get("violations") or ()
         newcomer = args.server or f"{member['role']['count']} more"
-        lines = [f"{newcomer} joins {args.role}"]
+        lines = [f"{newcomer} {'would join' if args.dry_run else 'joins'} {args.role}"]
+        lines += [
+            f"{one['path']}: the role describes {one.get('described', 0)},"
+            f" the server takes {one.get('requested', 0)}"
+            for one in answer.body.get("diff") or ()
+        ]
         lines += [f"VIOLATED {one['policy']}: {one['text']}" for one in violations]
         return Shown(answer.body, "\n".join(lines))
 

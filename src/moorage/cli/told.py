@@ -8,7 +8,7 @@ from moorage.cli.output import clock_time, short
 from moorage.policies.ideal import usual_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from moorage.client.structs import Claim, Created, Decision
 
@@ -69,24 +69,35 @@ def used(decision: Decision) -> list[str]:
             labels.setdefault(level, set()).add(label)
     counts = {level: len(names) for level, names in labels.items()}
     telling = [level for level in counts if counts[level] > 1] or list(counts)
-    ordered = sorted(telling, key=lambda level: (level == "host", usual_rank(level)))
-    return [f"{level}s used {counts[level]}" for level in ordered]
+    return [f"{level}s used {counts[level]}" for level in widest_first(telling)]
 
 
-def claimed(claim: Claim) -> str:
-    """`claim c2f0  building   present as X-Openstack-Request-Id: req-c2f0…`."""
+def place(domains: Mapping[str, str]) -> str:
+    """`zone az1, rack r1, host h2`: from the widest to the host."""
+    return ", ".join(f"{level} {domains[level]}" for level in widest_first(domains)) or "-"
+
+
+def widest_first(levels: Iterable[str]) -> list[str]:
+    """Levels in the usual order, the host last."""
+    return sorted(levels, key=lambda level: (level == "host", usual_rank(level)))
+
+
+def claimed(claim: Claim, decision: Decision) -> str:
+    """`claim c2f0  building   db[0] at rack r1, host h2`, and what to send to the scheduler."""
+    head = f"claim {short(claim.id)}  {claim.status}   {standing(claim.member, decision, 'at')}"
     headers = claim.present_as.get("header") or {}
-    parts = [f"claim {short(claim.id)}  {claim.status}"]
-    parts += [f"present as {name}: {value}" for name, value in headers.items()]
-    return "   ".join(parts)
+    return "\n".join([head, *(f"present as {name}: {value}" for name, value in headers.items())])
 
 
 def moved(member: str, decision: Decision) -> str:
     """`db[1] now stands at rack r2, host h6  decision 9b1e held until 09:10:00Z`."""
+    return SEPARATOR.join([standing(member, decision, "now stands at"), *held(decision)])
+
+
+def standing(member: str, decision: Decision, verb: str) -> str:
+    """`db[1] at rack r2, host h6`."""
     stands = next((one.domains for one in decision.assignments if one.member == member), {})
-    levels = sorted(stands, key=lambda level: (level == "host", usual_rank(level)))
-    place = ", ".join(f"{level} {stands[level]}" for level in levels) or "no place"
-    return SEPARATOR.join([f"{member} now stands at {place}", *held(decision)])
+    return f"{member} {verb} {place(stands) if stands else 'no place'}"
 
 
 def confirmed(body: Mapping[str, Any]) -> str:

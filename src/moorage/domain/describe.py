@@ -132,9 +132,12 @@ def read_role(source: object, path: str) -> RoleDescription:
         raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
     flavor = fields.get("flavor")
     resources = fields.get("resources")
-    if (flavor is None) == (resources is None):
+    if flavor is None and resources is None:
+        raise InvalidDescription(f"role {name} needs a flavor or resources", path=f"{path}.flavor")
+    if flavor is not None and resources is not None:
         raise InvalidDescription(
-            f"role {name} needs a flavor or resources, and not both", path=f"{path}.flavor"
+            f"role {name} has a flavor and resources; one of them is its size",
+            path=f"{path}.resources",
         )
     return RoleDescription(
         name=name,

@@ -30,8 +30,11 @@ def list_ensembles(
 
     Raises:
         Forbidden: a tenant asked for another project's.
+        NotFound: the page's marker is no ensemble for this caller.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=project_id)
+    if page.marker is not None:
+        own_ensemble(parts.store, caller, page.marker)
     return parts.store.ensembles(project_id=project, name=name, page=page)
 
 
@@ -47,8 +50,10 @@ def list_decisions(
 
     Raises:
         Forbidden: a tenant asked for another project's.
-        NotFound: no such ensemble for this caller.
+        NotFound: no such ensemble for this caller, or the page's marker is no decision for it.
     """
+    if page.marker is not None:
+        own_decision(parts.store, caller, page.marker)
     if ensemble_id is not None:
         ensemble = own_ensemble(parts.store, caller, ensemble_id)
         return parts.store.decisions(

@@ -30,7 +30,7 @@ def ensemble(**fields: object) -> dict[str, Any]:
         (ensemble(members=[{**ROLE, "count": 5000}, {**ROLE, "name": "b"}]), "members"),
         (ensemble(members=[ROLE, ROLE]), "members"),
         (ensemble(members=[{"name": "db"}]), "members[0].flavor"),
-        (ensemble(members=[{**ROLE, "flavor": "m1.small"}]), "members[0].flavor"),
+        (ensemble(members=[{**ROLE, "flavor": "m1.small"}]), "members[0].resources"),
         (ensemble(members=[{"name": "db", "flavor": "nope"}]), "members[0].flavor"),
         (ensemble(members=[{**ROLE, "resources": {"NOPE": 1}}]), "members[0].resources"),
         (ensemble(members=[{**ROLE, "required": ["NOPE"]}]), "members[0].required"),

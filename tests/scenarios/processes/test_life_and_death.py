@@ -20,8 +20,10 @@ def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
 ) -> None:
     service = start("--pid-file", "moorage.pid")
     database = tmp_path / "data" / "moorage" / "moorage.db"
-    expected = f"http://127.0.0.1:{service.port} (database sqlite:///{database}, auth noauth2)"
-    assert service.line == f"moorage: serving on {expected}\n"
+    assert service.line == (
+        f"moorage: serving on http://127.0.0.1:{service.port} (database sqlite:///{database},"
+        " auth noauth2, native at /v1, placement at /placement)\n"
+    )
     assert service.get("/readyz") == (200, {"status": "ready", "checks": {"database": "ready"}})
     assert database.stat().st_size > 0
     assert database.parent.stat().st_mode & 0o077 == 0

@@ -83,7 +83,11 @@ def test_the_story(moorage: Moorage, tmp_path: Path) -> None:
     status, said = moorage("ensemble create -f shop.yaml --name second")
     assert status == 3, "exactly one shop fits"
     status, said = moorage(f"claim create {shop} db[0] --flavor m1.xlarge --image debian")
-    claim = re.match(r"claim (\w+)  building   present as X-Openstack-Request-Id: req-(\S+)", said)
+    claim = re.match(
+        r"claim (\w+)  building   db\[0\] at zone az1, rack r\d, host h\d\n"
+        r"present as X-Openstack-Request-Id: req-(\S+)\n",
+        said,
+    )
     assert claim is not None, said
     assert claim[2].startswith(claim[1])
     status, said = moorage(f"claim create {shop} db[1] --flavor m1.2xlarge --image debian")

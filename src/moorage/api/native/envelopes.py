@@ -41,6 +41,8 @@ class Added(Struct, frozen=True):
     member: answers.Member | UnsetType = UNSET
     decision: answers.Decision | UnsetType = UNSET
     violations: list[answers.Violation] | UnsetType = UNSET
+    diff: list[answers.Difference] | UnsetType = UNSET
+    """How the size of a running server differs from its role's."""
     dry_run: bool = False
 
 

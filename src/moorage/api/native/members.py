@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from moorage.api.native import envelopes, reading, views
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.errors import differences
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.add_members import Adding, add_members
 from moorage.usecases.members import Joining, join, leave, list_members
@@ -112,6 +113,7 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
                 joined.member.name,
             ),
             violations=views.violations_view(call, joined.violations),
+            diff=differences(joined.diff),
             dry_run=joined.dry_run,
         ),
         status=200 if joined.dry_run else None,
