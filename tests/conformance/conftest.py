@@ -144,8 +144,3 @@ def wire(store: Store) -> Wire:
 @pytest.fixture
 def wire_with(store: Store) -> Callable[[Access], Wire]:
     return lambda access: Wire(store, access, "")
-
-
-@pytest.fixture
-def wire_class() -> type[Wire]:
-    return Wire

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api.placement.access import DEFAULT, NEW_DEFAULTS, OPEN
+from moorage.api.placement.access import DEFAULT, NEW_DEFAULTS
 from moorage.api.placement.routes import TABLE
 
 ROUTES = [(method, path, rule) for method, path, _, _, rule in TABLE if rule]
@@ -40,7 +40,7 @@ def test_a_reader_sees_the_usages_of_its_own_project(wire: Any) -> None:
     assert usages("yours") == 403
 
 
-@pytest.mark.parametrize("access", [DEFAULT, NEW_DEFAULTS, OPEN], ids=["old", "new", "open"])
+@pytest.mark.parametrize("access", [DEFAULT, NEW_DEFAULTS], ids=["old", "new"])
 def test_profiles_differ_where_they_should(wire_with: Any, access: Any) -> None:
     wire = wire_with(access)
 
@@ -49,4 +49,4 @@ def test_profiles_differ_where_they_should(wire_with: Any, access: Any) -> None:
 
     assert passes("POST", "/reshaper", "service")
     assert passes("POST", "/reshaper", "admin") == (access is not NEW_DEFAULTS)
-    assert passes("GET", "/resource_providers", "member") == (access is OPEN)
+    assert not passes("GET", "/resource_providers", "member")

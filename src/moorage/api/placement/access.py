@@ -65,21 +65,13 @@ def or_own_reader(caller: Caller, project: str | None) -> bool:
     return caller.operator or own
 
 
-def anyone(caller: Caller, project: str | None) -> bool:  # noqa: ARG001 - one signature for all checks
-    """Whoever has a token."""
-    return True
-
-
 _OLD: Final = {USAGES: or_own_reader, EVERY_OTHER: admin_or_service}
 
 DEFAULT: Final = Checks(_OLD)
-"""What the reference does out of the box (`enforce_new_defaults` off)."""
+"""The reference's older default rules (`enforce_new_defaults` off)."""
 
 NEW_DEFAULTS: Final = Checks({**_OLD, "placement:reshaper:reshape": service_only})
 """The reference with `enforce_new_defaults`: admins may not reshape."""
-
-OPEN: Final = Checks({EVERY_OTHER: anyone})
-"""Every rule set to `@`, as a policy file may."""
 
 
 def permit(access: Access, rule: str, caller: Caller | None, *, project: str | None) -> None:

@@ -103,7 +103,7 @@ class _Dialect:
         response = _lowered(spoken, route.operation, response)
         body = rendering.encoded(response.body)
         headers = rendering.success_headers(response, body, _base(environ))
-        headers += [*_version_headers(spoken), ("vary", VERSION_HEADER)]
+        headers += _version_headers(spoken)
         start_response(_line(response.status), headers)
         return [body]
 
@@ -131,7 +131,6 @@ def _spoken(header: str | None) -> Spoken:
 
 
 _NOT_ALLOWED: Final = 405
-_NO_VARY: Final = frozenset({403, 404})
 
 
 def _check_body_headers(environ: Environ) -> None:
@@ -209,7 +208,7 @@ def _lowered(spoken: Spoken, operation: str, response: Response) -> Response:
 
 
 def _version_headers(spoken: Spoken) -> Headers:
-    return [(VERSION_HEADER, f"{SERVICE} {spoken.version}")]
+    return [(VERSION_HEADER, f"{SERVICE} {spoken.version}"), ("vary", VERSION_HEADER)]
 
 
 def _line(status: int) -> str:
@@ -238,8 +237,6 @@ def _refuse(
     headers = [("content-type", kind), ("content-length", str(len(body)))]
     if spoken is not None:
         headers += _version_headers(spoken)
-        if refusal.status not in _NO_VARY:
-            headers.append(("vary", VERSION_HEADER))
     if refusal.allow is not None:
         headers.append(("allow", refusal.allow))
     start_response(_line(refusal.status), headers)
