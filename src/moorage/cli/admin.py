@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.usecases.ports import Caller
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TextIO
 
+    from moorage.client.placement_wire import PlacementWire
     from moorage.http.wsgi import Application
     from moorage.store import Ledger
 
@@ -92,3 +94,48 @@ def progress(stderr: TextIO) -> Iterator[Callable[[str, int, int], None]]:
             drawn.update(tasks[what], completed=done, total=of)
 
         yield show
+
+
+@dataclass
+class Adder:
+    """Adds up what is done, for a bar."""
+
+    tell: Callable[[str, int, int], None]
+    what: str
+    of: int
+    done: int = 0
+
+    def advance(self, more: int) -> None:
+        """So much more is done."""
+        self.done += more
+        self.tell(self.what, self.done, self.of)
+
+
+def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
+    """How to talk to a Placement service over REST."""
+    add = parser.add_argument
+    add(
+        f"--{word}-token",
+        metavar="TOKEN",
+        dest="other_token",
+        help="its token (default $OS_TOKEN, else noauth2's admin)",
+    )
+    add("--keystone", action="store_true", help="get tokens by the variables OS_*, as openstack")
+    add("--connections", type=int, default=8, metavar="N", help="requests at once (default 8)")
+    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="per answer (default 60)")
+
+
+@contextmanager
+def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
+    """A Placement service at a URL, as the options of `declare_access` say."""
+    from moorage.client.credentials import GivenToken, Keystone
+    from moorage.client.placement_wire import Options, PlacementWire
+
+    credentials: Keystone | GivenToken
+    if args.keystone:
+        credentials = Keystone(os.environ)
+    else:
+        credentials = GivenToken(args.other_token or os.environ.get("OS_TOKEN") or "admin")
+    options = Options(connections=max(args.connections, 1), timeout=args.timeout)
+    with PlacementWire(url, credentials, options) as wire:
+        yield wire

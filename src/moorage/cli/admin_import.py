@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.cli.admin import OPERATOR, declare_database, ledger, placement_over, progress
+from moorage.cli.admin import (
+    OPERATOR,
+    Adder,
+    declare_access,
+    declare_database,
+    ledger,
+    placement_over,
+    progress,
+    service,
+)
 from moorage.cli.command import Command
 from moorage.cli.output import FAILED, OK, Shown, counted, stack, table
 from moorage.cli.shipped import read_text, reading
@@ -75,7 +83,7 @@ class Placement(Command):
                 planned = plan(store, OPERATOR, content, topology=topology, permission=permission)
                 if args.dry_run:
                     return _told_plan(planned)
-                written = _Written(tell, planned.steps)
+                written = Adder(tell, "writing", planned.steps)
                 take_over(store, planned, permission, advance=written.advance)
                 found = verify(store, source, content, tell)
         body = {
@@ -90,36 +98,6 @@ class Placement(Command):
             "answered_differently": found.odd,
         }
         return Shown(body, _told(body), FAILED if found.differences or found.odd else OK)
-
-
-def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
-    """How to talk to a Placement service over REST."""
-    add = parser.add_argument
-    add(
-        f"--{word}-token",
-        metavar="TOKEN",
-        dest="other_token",
-        help="its token (default $OS_TOKEN, else noauth2's admin)",
-    )
-    add("--keystone", action="store_true", help="get tokens by the variables OS_*, as openstack")
-    add("--connections", type=int, default=8, metavar="N", help="requests at once (default 8)")
-    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="per answer (default 60)")
-
-
-@contextmanager
-def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
-    """A Placement service at a URL, as the options of `declare_access` say."""
-    from moorage.client.credentials import GivenToken, Keystone
-    from moorage.client.placement_wire import Options, PlacementWire
-
-    credentials: Keystone | GivenToken
-    if args.keystone:
-        credentials = Keystone(os.environ)
-    else:
-        credentials = GivenToken(args.other_token or os.environ.get("OS_TOKEN") or "admin")
-    options = Options(connections=max(args.connections, 1), timeout=args.timeout)
-    with PlacementWire(url, credentials, options) as wire:
-        yield wire
 
 
 @dataclass(frozen=True)
@@ -191,19 +169,6 @@ def _unplaced(content: Content, topology: Topology | None) -> dict[str, list[str
     return {} if topology is None else unplaced(topology, _hosts(content))
 
 
-@dataclass
-class _Written:
-    """Adds up what was written, for the bar."""
-
-    tell: Callable[[str, int, int], None]
-    of: int
-    done: int = 0
-
-    def advance(self, more: int) -> None:
-        self.done += more
-        self.tell("writing", self.done, self.of)
-
-
 # --- comparing ------------------------------------------------------------------------------
 
 
@@ -235,7 +200,7 @@ def verify(
     if source.wire is None:
         return Verified(counts(found), unlike, 0, [])
     asked = probes(content)
-    done = _Written(lambda _, n, of: tell("asking both", n, of), 2 * len(asked))
+    done = Adder(tell, "asking both", 2 * len(asked))
     theirs = fingerprints(source.wire, asked, connections=source.connections, advance=done.advance)
     options = Options(through=within(placement_over(store)))
     with PlacementWire("http://ledger.invalid", GivenToken("admin"), options) as own:

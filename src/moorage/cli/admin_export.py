@@ -1,0 +1,152 @@
+"""`moorage admin export|replay`: the way out, in the words of the Placement API."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.admin import Adder, declare_access, declare_database, ledger, progress, service
+from moorage.cli.command import Command
+from moorage.cli.output import FAILED, OK, Shown, counted, stack
+from moorage.cli.shipped import Unreadable, reading
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from moorage.client.placement_wire import PlacementWire
+    from moorage.domain.content import Content
+    from moorage.domain.replay import Request
+
+SHOWN = 20
+
+
+class Export(Command):
+    """Write the ledger back as requests of the Placement API.
+
+    One JSON object a line: method, path, microversion and body, in an order in which an empty
+    Placement service accepts them. With --to they are sent to one, and what it has afterwards is
+    compared with the ledger: all must be equal but generations, which a service counts itself.
+    Overfull inventories are handed over as they are. Ensembles, holds and topology have no
+    words there and stay behind.
+    """
+
+    examples = """
+        moorage admin export --output cloud.jsonl
+        moorage admin export --to http://127.0.0.1:8778
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Where to."""
+        to = parser.add_mutually_exclusive_group()
+        to.add_argument("--output", metavar="FILE", help="default: standard output")
+        to.add_argument("--to", metavar="URL", help="an empty Placement service")
+        declare_access(parser, "to")
+        declare_database(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown | None:
+        """Write, or send and compare."""
+        from moorage.domain.replay import requests
+        from moorage.usecases.ledger_content import ledger_content
+
+        with ledger(args) as store:
+            content = ledger_content(store)
+        every = list(requests(content))
+        if args.to:
+            with progress(self.app.stderr) as tell, service(args.to, args) as wire:
+                return _send(wire, every, content, tell)
+        if args.output is None:
+            _write(every, sys.stdout.buffer.write)
+            sys.stdout.flush()
+            return None
+        path = Path(args.output)
+        fresh = path.with_name(f".{path.name}.new")
+        with fresh.open("wb") as file:
+            _write(every, file.write)
+        fresh.replace(path)
+        body = {"file": args.output, "requests": len(every)}
+        return Shown(body, f"wrote {counted(len(every), 'request')} to {args.output}")
+
+
+def _write(every: Sequence[Request], write: Callable[[bytes], object]) -> None:
+    from moorage.client.replaying import line
+
+    for one in every:
+        write(line(one))
+
+
+def _send(
+    wire: PlacementWire,
+    every: Sequence[Request],
+    content: Content,
+    tell: Callable[[str, int, int], None],
+) -> Shown:
+    from moorage.client.placement_source import read_service
+    from moorage.client.replaying import check_empty, replay
+    from moorage.domain.content import differences, without_generations
+
+    check_empty(wire)
+    replay(wire, every, advance=Adder(tell, "sending", len(every)).advance)
+    found = read_service(wire, advance=tell)
+    unlike = list(differences(without_generations(content), without_generations(found)))
+    body = {
+        "sent": len(every),
+        "differences": [
+            {"kind": one.kind, "subject": one.subject, "way": one.way.value, "detail": one.detail}
+            for one in unlike
+        ],
+    }
+    told = [f"{one.kind} {one.subject} {one.way.value} {one.detail}" for one in unlike[:SHOWN]]
+    verdict = counted(len(unlike), "difference") if unlike else "all equal"
+    text: Any = stack(*told, f"sent {counted(len(every), 'request')}; {verdict}")
+    return Shown(body, text, FAILED if unlike else OK)
+
+
+class Replay(Command):
+    """Send the requests of a file to a Placement service, one after the other.
+
+    The file is what `moorage admin export` wrote, or the record of an audit's repair. The first
+    request that is refused ends it, and its number is told; --start goes on from a number.
+    """
+
+    examples = """
+        moorage admin replay cloud.jsonl --to http://127.0.0.1:8778
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What, where to, from where on."""
+        parser.add_argument("file", metavar="FILE", help="- reads standard input")
+        parser.add_argument("--to", metavar="URL", required=True, help="a Placement service")
+        parser.add_argument(
+            "--start", type=int, default=1, metavar="N", help="the first request to send"
+        )
+        declare_access(parser, "to")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Send."""
+        from moorage.client.replaying import replay
+
+        if args.start < 1:
+            raise InvalidDescription("requests are counted from 1", path="--start")
+        with reading(args.file):
+            every = list(_read(args.file))
+        with progress(self.app.stderr) as tell, service(args.to, args) as wire:
+            wire.negotiate()
+            adder = Adder(tell, "sending", max(len(every) - args.start + 1, 0))
+            sent = replay(wire, every, start=args.start, advance=adder.advance)
+        return Shown({"sent": sent}, f"sent {counted(sent, 'request')}")
+
+
+def _read(name: str) -> Iterator[Request]:
+    from moorage.client.replaying import read_lines
+
+    if name == "-":
+        yield from read_lines(sys.stdin.buffer)
+        return
+    try:
+        with Path(name).open("rb") as file:
+            yield from read_lines(file)
+    except OSError as error:
+        raise Unreadable(f"{name}: {error.strerror or error}") from error
