@@ -23,19 +23,19 @@ def clock() -> SetClock:
     return SetClock()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue("postgres_url"))
+    return str(request.getfixturevalue(f"{request.param}_url"))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def new_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Of a database that nobody has opened yet."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue("postgres_databases").empty())
+    return str(request.getfixturevalue(f"{request.param}_databases").empty())
 
 
 @pytest.fixture

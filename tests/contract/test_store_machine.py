@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
     from moorage.engine.snapshot import Snapshot
     from moorage.store.backends import Backend
+    from moorage.store.session import Session
 
 PROVIDERS = ("a", "b")
 CLASSES = ("VCPU", "DISK_GB")
@@ -337,16 +339,27 @@ TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
 
 
-def test_ledger_machine_on_postgresql(postgres_url: str) -> None:
-    backend = connect(postgres_url)
+EMPTYING = {
+    "postgres": ("TRUNCATE providers, consumers, changes CASCADE",),
+    "mariadb": tuple(
+        f"DELETE FROM {table}"
+        for table in ("bookings", "consumers", "inventories", "provider_traits", "providers")
+    ),
+}
+"""What takes away the hosts and consumers of the run before."""
 
-    class OnPostgres(LedgerMachine):
+
+@pytest.mark.parametrize("kind", EMPTYING)
+def test_ledger_machine_on_a_server(kind: str, request: pytest.FixtureRequest) -> None:
+    backend = connect(request.getfixturevalue(f"{kind}_url"))
+
+    def empty(session: Session) -> None:
+        for statement in EMPTYING[kind]:
+            session.exec_driver_sql(statement)
+
+    class OnServer(LedgerMachine):
         def emptied(self) -> Backend:
-            backend.write(
-                lambda connection: connection.exec_driver_sql(
-                    "TRUNCATE providers, consumers, changes CASCADE"
-                )
-            )
+            backend.write(empty)
             return backend
 
         def teardown(self) -> None:
@@ -354,7 +367,7 @@ def test_ledger_machine_on_postgresql(postgres_url: str) -> None:
 
     try:
         run_state_machine_as_test(
-            OnPostgres, settings=settings(max_examples=12, stateful_step_count=25, deadline=None)
+            OnServer, settings=settings(max_examples=12, stateful_step_count=25, deadline=None)
         )
     finally:
         backend.close()

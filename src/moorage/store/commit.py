@@ -21,7 +21,7 @@ from moorage.store.footprint import footprint
 from moorage.store.judge import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from sqlalchemy import Connection
 
@@ -71,22 +71,20 @@ _p, _l = tables.providers.c, tables.ledger.c
 _REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(bindparam("providers", expanding=True)))
 _TOPOLOGY_REVISION = select(_l.topology_revision)
 _KEEPERS_REVISION = select(_l.keepers_revision)
+_MOVED = _p.uuid.in_(bindparam("providers", expanding=True))
 _MOVE = (
     update(tables.providers)
-    .where(_p.uuid.in_(bindparam("providers", expanding=True)))
+    .where(_MOVED)
     .values(
         generation=_p.generation + bindparam("bump"),
         revision=_p.revision + 1,
         updated_at=bindparam("at"),
     )
-    .returning(_p.uuid, _p.generation)
 )
-_TOUCH = (
-    update(tables.providers)
-    .where(_p.uuid.in_(bindparam("providers", expanding=True)))
-    .values(revision=_p.revision + 1)
-    .returning(_p.uuid, _p.generation)
-)
+_TOUCH = update(tables.providers).where(_MOVED).values(revision=_p.revision + 1)
+_MOVE_AND_TELL = _MOVE.returning(_p.uuid, _p.generation)
+_TOUCH_AND_TELL = _TOUCH.returning(_p.uuid, _p.generation)
+_TELL = select(_p.uuid, _p.generation).where(_MOVED)
 _FORGET = delete(tables.consumers).where(
     tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True)),
     ~exists().where(tables.bookings.c.consumer == tables.consumers.c.uuid),
@@ -167,13 +165,19 @@ def _move_providers(batch: Batch) -> dict[str, int]:
     found: dict[str, int] = {}
     for bump, uuids in by_bump.items():
         for some in chunks(uuids):
-            if bump:
-                parameters = {"providers": some, "bump": bump, "at": batch.now}
-                rows = batch.connection.execute(_MOVE, parameters)
-            else:
-                rows = batch.connection.execute(_TOUCH, {"providers": some})
+            rows = _moved(batch, some, bump)
             found.update((row.uuid, row.generation) for row in rows)
     unknown = sorted(batch.touched.keys() - batch.gone - found.keys())
     if unknown:
         raise UnknownName("resource provider", unknown[0], path=f"allocations.{unknown[0]}")
     return found
+
+
+def _moved(batch: Batch, providers: list[str], bump: int) -> Iterable[Any]:
+    """UUID and new generation of each of the providers that exist."""
+    connection = batch.connection
+    parameters = {"providers": providers, **({"bump": bump, "at": batch.now} if bump else {})}
+    if connection.dialect.update_returning:
+        return connection.execute(_MOVE_AND_TELL if bump else _TOUCH_AND_TELL, parameters)
+    connection.execute(_MOVE if bump else _TOUCH, parameters)
+    return connection.execute(_TELL, {"providers": providers})

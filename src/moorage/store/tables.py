@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.dialects.mysql import LONGTEXT
 
 metadata = MetaData(
     naming_convention={
@@ -43,6 +44,8 @@ def _text(length: int) -> String:
     return String(length).with_variant(String(length, collation="C"), "postgresql")
 
 
+_LONG = Text().with_variant(LONGTEXT(), "mysql")
+"""As long as it gets; MariaDB's plain TEXT ends at 64 KB."""
 _UUID = _text(36)
 _NAME = _text(255)
 _LATE: Final[Any] = {"deferrable": True, "initially": "DEFERRED"}
@@ -176,7 +179,7 @@ ensembles = Table(
     Column("project_id", _NAME, nullable=False, index=True),
     Column("name", _NAME, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", _LONG, nullable=False),
 )
 
 keepers = Table(
@@ -191,7 +194,7 @@ members = Table(
     metadata,
     Column("consumer", _UUID, primary_key=True),
     Column("ensemble_id", _UUID, nullable=False, index=True),
-    Column("tags", Text, nullable=False, comment="JSON list: its role's tags"),
+    Column("tags", _LONG, nullable=False, comment="JSON list: its role's tags"),
     comment="Which consumers are members: by the member's UUID and by its server's.",
 )
 
@@ -205,7 +208,7 @@ decisions = Table(
     Column("state", _text(16), nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", _LONG, nullable=False),
     Index(None, "state", "expires_at"),
 )
 
@@ -217,7 +220,7 @@ claims = Table(
     Column("decision_id", _UUID, nullable=False, index=True),
     Column("state", _text(16), nullable=False),
     Column("lapses_at", BigInteger, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", _LONG, nullable=False),
     Index(None, "state", "lapses_at"),
 )
 
@@ -227,8 +230,8 @@ explanations = Table(
     Column("number", _NUMBER, primary_key=True),
     Column("id", _UUID, nullable=False, unique=True),
     Column("project_id", _NAME, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("instance", Text, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Column("instance", _LONG, nullable=False),
     Column("request", _UUID),
     Column("digest", _text(64)),
     Index(None, "project_id", "request"),
@@ -239,13 +242,13 @@ flavors = Table(
     metadata,
     Column("id", _NAME, primary_key=True),
     Column("name", _NAME, nullable=False, unique=True),
-    Column("body", Text, nullable=False),
+    Column("body", _LONG, nullable=False),
 )
 
 topology = Table(
     "topology",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("body", Text, nullable=False),
+    Column("body", _LONG, nullable=False),
     comment="One row: the whole topology.",
 )

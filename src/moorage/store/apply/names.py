@@ -11,7 +11,6 @@ from moorage.domain.resources import is_custom_name
 from moorage.store import tables
 
 if TYPE_CHECKING:
-    from sqlalchemy import Row
 
     from moorage.domain.changes import (
         CreateResourceClass,
@@ -32,7 +31,7 @@ def _refuse_odd_name(kind: str, name: str) -> None:
         )
 
 
-def _custom_class(batch: Batch, name: str) -> Row[Any]:
+def _custom_class(batch: Batch, name: str) -> Any:  # noqa: ANN401 - a row of `resource_classes`
     row = batch.connection.execute(select(_classes).where(_classes.c.name == name)).one_or_none()
     if row is None:
         raise NotFound("resource class", name)
@@ -72,11 +71,16 @@ def rename_resource_class(batch: Batch, change: RenameResourceClass) -> None:
         return
     if batch.knows_class(change.new_name):
         raise DuplicateName("resource class", change.new_name)
-    # Inventories and bookings follow by their foreign keys.
+    # Inventories follow by their foreign key, and so do bookings where they have one.
     batch.connection.execute(
         update(_classes)
         .where(_classes.c.name == change.name)
         .values(name=change.new_name, updated_at=batch.now)
+    )
+    batch.connection.execute(
+        update(tables.bookings)
+        .where(tables.bookings.c.resource_class == change.name)
+        .values(resource_class=change.new_name)
     )
     having = tables.inventories.c.resource_class == change.new_name
     for provider in batch.connection.scalars(select(tables.inventories.c.provider).where(having)):

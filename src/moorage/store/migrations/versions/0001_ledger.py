@@ -2,6 +2,7 @@
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects.mysql import LONGTEXT
 
 revision = "0001"
 down_revision = None
@@ -9,11 +10,39 @@ branch_labels = None
 depends_on = None
 
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+# There plain TEXT ends at 64 KB.
+TEXT = sa.Text().with_variant(LONGTEXT(), "mysql")
 
 
 def name(length: int) -> sa.String:
     """Compared byte by byte everywhere, whatever language the database speaks."""
     return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
+
+
+def judged_at_the_end() -> list[sa.ForeignKeyConstraint]:
+    """What a booking names, where the database can wait with its judgement for the commit's own.
+
+    MariaDB and MySQL cannot; there the commit alone sees to it, with all other writers shut out.
+    """
+    if op.get_bind().dialect.name == "mysql":
+        return []
+    return [
+        sa.ForeignKeyConstraint(
+            ["provider"],
+            ["providers.uuid"],
+            name="fk_bookings_provider",
+            deferrable=True,
+            initially="DEFERRED",
+        ),
+        sa.ForeignKeyConstraint(
+            ["resource_class"],
+            ["resource_classes.name"],
+            name="fk_bookings_resource_class",
+            onupdate="CASCADE",
+            deferrable=True,
+            initially="DEFERRED",
+        ),
+    ]
 
 
 def upgrade() -> None:
@@ -32,7 +61,7 @@ def upgrade() -> None:
         sa.Column("decision_id", name(36), nullable=False),
         sa.Column("state", name(16), nullable=False),
         sa.Column("lapses_at", sa.BigInteger(), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("body", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_claims"),
         sa.UniqueConstraint("id", name="uq_claims_id"),
     )
@@ -61,7 +90,7 @@ def upgrade() -> None:
         sa.Column("state", name(16), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("body", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_decisions"),
         sa.UniqueConstraint("id", name="uq_decisions_id"),
     )
@@ -77,7 +106,7 @@ def upgrade() -> None:
         sa.Column("project_id", name(255), nullable=False),
         sa.Column("name", name(255), nullable=False),
         sa.Column("generation", sa.BigInteger(), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("body", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_ensembles"),
         sa.UniqueConstraint("id", name="uq_ensembles_id"),
     )
@@ -88,8 +117,8 @@ def upgrade() -> None:
         sa.Column("number", NUMBER, nullable=False),
         sa.Column("id", name(36), nullable=False),
         sa.Column("project_id", name(255), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("instance", sa.Text(), nullable=False),
+        sa.Column("body", TEXT, nullable=False),
+        sa.Column("instance", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("number", name="pk_explanations"),
         sa.UniqueConstraint("id", name="uq_explanations_id"),
     )
@@ -97,7 +126,7 @@ def upgrade() -> None:
         "flavors",
         sa.Column("id", name(255), nullable=False),
         sa.Column("name", name(255), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("body", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_flavors"),
         sa.UniqueConstraint("name", name="uq_flavors_name"),
     )
@@ -114,7 +143,7 @@ def upgrade() -> None:
         "members",
         sa.Column("consumer", name(36), nullable=False),
         sa.Column("ensemble_id", name(36), nullable=False),
-        sa.Column("tags", sa.Text(), nullable=False, comment="JSON list: its role's tags"),
+        sa.Column("tags", TEXT, nullable=False, comment="JSON list: its role's tags"),
         sa.PrimaryKeyConstraint("consumer", name="pk_members"),
         comment="Which consumers are members: by the member's UUID and by its server's.",
     )
@@ -152,7 +181,7 @@ def upgrade() -> None:
     op.create_table(
         "topology",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("body", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_topology"),
         comment="One row: the whole topology.",
     )
@@ -176,21 +205,7 @@ def upgrade() -> None:
         sa.Column("binding", name(16), nullable=False),
         sa.Column("decision", name(36), nullable=True),
         sa.ForeignKeyConstraint(["consumer"], ["consumers.uuid"], name="fk_bookings_consumer"),
-        sa.ForeignKeyConstraint(
-            ["provider"],
-            ["providers.uuid"],
-            name="fk_bookings_provider",
-            deferrable=True,
-            initially="DEFERRED",
-        ),
-        sa.ForeignKeyConstraint(
-            ["resource_class"],
-            ["resource_classes.name"],
-            name="fk_bookings_resource_class",
-            onupdate="CASCADE",
-            deferrable=True,
-            initially="DEFERRED",
-        ),
+        *judged_at_the_end(),
         sa.PrimaryKeyConstraint("number", name="pk_bookings"),
         sa.UniqueConstraint(
             "consumer",

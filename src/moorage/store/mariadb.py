@@ -1,0 +1,326 @@
+"""MariaDB and MySQL: one writer at a time, whichever process it is in; readers that never wait.
+
+A commit's first statement locks the ledger's one row, for which InnoDB keeps a queue, and holds it
+to the end. With one lock, always the first, nobody can wait for each other, and numbers are given
+in the order of commits (see `mariadb_log`). Advisory locks by name, as on PostgreSQL, end here
+with the session instead of the transaction and are not shared; locks on rows would leave out those
+that are still to be born.
+
+Everybody works at REPEATABLE READ. A reader's statements all see one state. A writer's first plain
+read comes after its lock, so what it sees is what the lock protects; a stricter level would only
+lock more, and READ COMMITTED would want another level for readers, set in a round trip for each
+transaction.
+
+A connection that breaks is replaced, and what was not finished is done anew. If it broke in the
+middle of COMMIT, the log is asked what became of the transaction: a commit is never done twice and
+never reported lost when it was not.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+from moorage.domain.errors import Busy, InvalidDescription, Unavailable
+from moorage.store.backends import WAIT, Connections
+from moorage.store.mariadb_log import MARK, Line, MarkedLog, is_logged
+from moorage.store.patience import Patience, sentence, stubbornly
+from moorage.store.session import CursorSession
+from moorage.store.statements import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
+
+    from moorage.domain.period import Instant
+    from moorage.store.session import Session
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+_CONNECTIONS: Final = 16
+"""Transactions at a time per process; more only queue in the database instead of here."""
+_OLD: Final = 45
+"""Seconds after which an idle connection is made anew before it is used."""
+_OLDEST: Final = {"MariaDB": (10, 6), "MySQL": (8, 0)}
+
+_COLLIDED: Final = frozenset({1213, 1020, 1412})
+"""Deadlock; a row, or a table's shape, that moved under a view: try again."""
+_LATE: Final = frozenset({1205, 1317, 1969, 3024})
+"""Waited too long for a lock, was cancelled, or took longer than the server allows."""
+_GONE: Final = frozenset(
+    {
+        *(1040, 1203, 1226),  # too many connections
+        *(1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 4031),  # shutdown, cut, killed, idle
+        *(2002, 2003, 2005, 2006, 2013, 2014, 2055),  # as the driver sees it
+        1047,  # a node that has left its cluster
+    }
+)
+_DEMOTED: Final = frozenset({1290, 1836})
+"""A server that only reads: no primary any more."""
+_FULL: Final = frozenset({1021, 1026, 1114})
+"""The disk, or what the server may use of it."""
+_REFUSED: Final = frozenset({1044, 1045, 1046, 1049, 1142, 1251, 1698, 2054, 2059, 2061})
+"""No such database or user, wrong password, no rights, another way to log in."""
+_HALF_WAY: Final = frozenset({1050, 1060, 1061, 1826})
+"""A table, column, index or constraint that a migration is to make is there already."""
+
+_SETTINGS: Final = (
+    f"SET SESSION innodb_lock_wait_timeout = {int(WAIT)}, lock_wait_timeout = {int(WAIT)},"
+    " time_zone = '+00:00', default_storage_engine = InnoDB, foreign_key_checks = 1,"
+    " sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
+)
+# A writer that was stopped in its tracks must not keep its lock for ever.
+_IDLE: Final = {
+    "MariaDB": f"SET SESSION idle_transaction_timeout = {int(WAIT)}",
+    "MySQL": "SET SESSION wait_timeout = 60",
+}
+_COLLATION: Final = {"MariaDB": "utf8mb4_nopad_bin", "MySQL": "utf8mb4_0900_bin"}
+"""By code points, and `a` is not `a ` (as it is in utf8mb4_bin)."""
+_COLLATED: Final = "SELECT @@collation_database"
+_SHUT: Final = "SELECT GET_LOCK(CONCAT('moorage ', SHA1(DATABASE())), %s)"
+_OPEN: Final = "SELECT RELEASE_LOCK(CONCAT('moorage ', SHA1(DATABASE())))"
+_LIVELY: Final = {"connect_timeout": "5", "read_timeout": "60", "write_timeout": "60"}
+"""So that a server whose machine has gone is noticed; the URL may say otherwise."""
+
+
+class MariadbBackend:
+    """A database of MariaDB or MySQL, shared with other processes on any machine."""
+
+    def __init__(self, url: URL) -> None:
+        if not url.database:
+            raise InvalidDescription("the URL names no database on the server", path="database")
+        self._engine = _engine(url)
+        self._speech = Speech(self._engine.dialect)
+        self._line = Line(self._dial)
+        self.log = MarkedLog(self._line, self._stubbornly)
+        try:
+            self._kind = stubbornly(self._meet, _bear_at_first)
+        except BaseException:
+            self.close()
+            raise
+
+    def now(self) -> Instant:
+        """See `Backend`."""
+        return self._stubbornly(self._line.now)
+
+    def look(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`."""
+
+        def looking() -> T:
+            with self._engine.connect() as connection:
+                return work(connection)
+
+        return self._stubbornly(looking)
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """See `Backend`."""
+        return self._stubbornly(lambda: self._reading(work))
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """See `Backend`."""
+        return self._stubbornly(lambda: self._writing(work))
+
+    def upgrade(self, work: Callable[[Connection], None]) -> None:
+        """See `Backend`.
+
+        Raises:
+            InvalidDescription: an earlier upgrade was cut off half-way: here a change of the
+                schema is no transaction.
+        """
+        try:
+            self._stubbornly(lambda: self._upgrading(work))
+        except DBAPIError as error:
+            if _number(error) not in _HALF_WAY:
+                raise
+            raise InvalidDescription(
+                f"{sentence(error)}: either an upgrade was cut off half-way, then restore the"
+                " backup made before it (or drop and create the database, if it was new); or"
+                " these tables are another program's",
+                path="database",
+            ) from error
+
+    def connections(self) -> Connections:
+        """See `Backend`. One more is kept for questions."""
+        pool: Any = self._engine.pool
+        return Connections(pool.checkedout(), pool.checkedin(), _CONNECTIONS)
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._line.close()
+        self._engine.dispose()
+
+    # --- one attempt --------------------------------------------------------------------------
+
+    def _meet(self) -> str:
+        """What kind of server it is.
+
+        Raises:
+            InvalidDescription: it is too old.
+        """
+        with self._engine.connect() as connection:
+            dialect: Any = connection.dialect
+            kind = "MariaDB" if dialect.is_mariadb else "MySQL"
+            found, oldest = dialect.server_version_info[:2], _OLDEST[kind]
+            if found < oldest:
+                raise InvalidDescription(
+                    f"{kind} {'.'.join(map(str, found))} is too old;"
+                    f" {'.'.join(map(str, oldest))} or newer is needed",
+                    path="database",
+                )
+            return kind
+
+    def _dial(self) -> Any:  # noqa: ANN401 - the driver's own connection
+        """A connection outside the pool, one statement at a time."""
+        connection = self._engine.raw_connection()
+        driver: Any = connection.driver_connection
+        connection.detach()
+        driver.autocommit(True)  # noqa: FBT003 - the driver's own
+        return driver
+
+    @contextmanager
+    def _lent(self) -> Iterator[PoolProxiedConnection]:
+        """A connection of the pool, which does not get it back if it broke."""
+        lent = self._engine.raw_connection()
+        try:
+            yield lent
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                lent.invalidate(error)
+            raise
+        finally:
+            lent.close()
+
+    def _reading(self, work: Callable[[Session], T]) -> T:
+        with self._lent() as lent:
+            session = CursorSession(lent.driver_connection, self._speech)
+            try:
+                return work(session)
+            finally:
+                session.exec_driver_sql("ROLLBACK")
+
+    def _writing(self, work: Callable[[Session], T]) -> T:
+        with self._lent() as lent:
+            session = CursorSession(lent.driver_connection, self._speech)
+            try:
+                result = work(session)
+            except BaseException:
+                session.exec_driver_sql("ROLLBACK")
+                raise
+            mark = session.info.get(MARK)
+            try:
+                session.exec_driver_sql("COMMIT")
+            except DBAPIError as error:
+                if mark is None or not error.connection_invalidated:
+                    raise
+                lent.invalidate(error)
+                broken = error
+            else:
+                return result
+        # The number alone would not do: a crash may have wiped it out, and another commit got it.
+        if self.read(lambda session: is_logged(session, mark)):
+            return result
+        raise broken  # and be tried again: it left nothing behind
+
+    def _upgrading(self, work: Callable[[Connection], None]) -> None:
+        with self._engine.connect() as connection:
+            if connection.exec_driver_sql(_SHUT, (WAIT,)).scalar_one() != 1:
+                raise Busy("another process is upgrading the database")
+            try:
+                collation = _COLLATION[self._kind]
+                if connection.exec_driver_sql(_COLLATED).scalar_one() != collation:
+                    connection.exec_driver_sql(
+                        f"ALTER DATABASE CHARACTER SET utf8mb4 COLLATE {collation}"
+                    )
+                connection.commit()
+                with connection.begin():
+                    work(connection)
+            finally:
+                if not connection.invalidated:
+                    connection.exec_driver_sql(_OPEN)
+
+    # --- several attempts ---------------------------------------------------------------------
+
+    def _stubbornly(self, attempt: Callable[[], T]) -> T:
+        return stubbornly(attempt, self._bear)
+
+    def _bear(self, error: DBAPIError, patience: Patience) -> None:
+        if _number(error) in _DEMOTED:
+            # A new connection may find the server that is the primary now.
+            self._line.close()
+            self._engine.dispose()
+        _bear(error, patience)
+
+
+def _number(error: DBAPIError) -> int:
+    """The server's number of the error, or the driver's; 0 without any."""
+    found = error.orig.args[0] if error.orig is not None and error.orig.args else 0
+    return found if isinstance(found, int) else 0
+
+
+def _bear(error: DBAPIError, patience: Patience) -> None:
+    """Return if it is worth another attempt, after a pause.
+
+    Raises:
+        Busy: not now.
+        Unavailable: not before an operator has done something.
+        DBAPIError: the error itself, which no repetition mends.
+    """
+    number = _number(error)
+    if number in _LATE:
+        raise Busy("the ledger has too many writers at once") from error
+    if number in _FULL:
+        _log.error("the database cannot go on: %s", sentence(error))
+        raise Unavailable(f"the ledger cannot be used: {sentence(error)}") from error
+    if number in _COLLIDED:
+        patience.part(error)
+    elif error.connection_invalidated or number in _GONE | _DEMOTED:
+        patience.wait_for_database(error)
+    else:
+        raise error
+
+
+def _bear_at_first(error: DBAPIError, patience: Patience) -> None:
+    """As `_bear`; a server that refuses us for good is a mistake in the URL.
+
+    Raises:
+        InvalidDescription: no such database or user, wrong password.
+    """
+    if _number(error) in _REFUSED:
+        raise InvalidDescription(
+            f"cannot open the database: {sentence(error)}", path="database"
+        ) from error
+    _bear(error, patience)
+
+
+def _engine(url: URL) -> Engine:
+    # One name for both kinds, which the migrations tell from others.
+    url = url.set(drivername="mysql+pymysql")
+    lively = {name: value for name, value in _LIVELY.items() if name not in url.query}
+    engine = create_engine(
+        url.update_query_dict(lively),
+        isolation_level="REPEATABLE READ",
+        pool_size=_CONNECTIONS // 2,
+        max_overflow=_CONNECTIONS - _CONNECTIONS // 2,
+        pool_timeout=WAIT,
+        pool_recycle=_OLD,
+        pool_use_lifo=True,
+        # Every transaction is ended by whoever began it.
+        pool_reset_on_return=None,
+        paramstyle="format",  # sessions give their values in order
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
+        kind = "MariaDB" if "MariaDB" in connection.get_server_info() else "MySQL"
+        with connection.cursor() as cursor:
+            cursor.execute(_SETTINGS)
+            cursor.execute(_IDLE[kind])
+
+    return engine

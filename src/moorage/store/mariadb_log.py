@@ -1,0 +1,235 @@
+"""The change log on MariaDB and MySQL: counted, and each number with the instant it was given at.
+
+Writers come one at a time (see `mariadb`), so numbers count up in the order of commits, as in
+`numbered`. But a number alone is no cursor here. The server shows a commit to others before it is
+on its disk; after a crash, or on a replica that was promoted, the last numbers may never have been
+given and are given again. So a cursor also holds the instant that the log says of its number:
+while that row is there, everything up to it is, since only the end of a history is ever lost. If
+it is not, everything is read anew.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pymysql
+from sqlalchemy.exc import DBAPIError
+
+from moorage.store import tables
+from moorage.store.backends import Glance, News, Turn
+from moorage.store.lapsed import sweep_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sqlalchemy import Connection
+
+    from moorage.domain.period import Instant
+    from moorage.store.batch import Batch
+    from moorage.store.footprint import Footprint
+    from moorage.store.patience import Stubbornly
+    from moorage.store.session import Session
+
+MARK: Final = "moorage mark"
+"""Where a connection's info keeps the mark of the transaction about to commit."""
+
+KEPT: Final = 20_000
+"""Revisions the log reaches back; a reader that slept longer loads everything anew."""
+TRIM_EVERY: Final = 1_000
+_LOOK_BACK: Final = 100
+"""Numbers before the newest that a reader of everything makes sure to have seen."""
+
+# The clock of the statement's end, not of its begin: it is read after the wait for the lock.
+_CLOCK: Final = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
+_NOW: Final = f"SELECT {_CLOCK}"
+_ENTER: Final = f"SELECT revision, {_CLOCK} FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
+_ADVANCE: Final = (
+    "UPDATE ledger SET revision = %s, topology_revision = topology_revision + %s WHERE id = 1"
+)
+_ASK: Final = (
+    "SELECT revision,"  # noqa: S608 - the clock is a constant
+    " (SELECT at FROM changes WHERE changes.revision = ledger.revision LIMIT 1),"
+    f" {_CLOCK} FROM ledger WHERE id = 1"
+)
+_HEAD: Final = (
+    f"SELECT revision, topology_revision, log_start, {_CLOCK} AS now"  # noqa: S608
+    " FROM ledger WHERE id = 1"
+)
+_SINCE: Final = (
+    "SELECT revision, subject, bookings_only, at FROM changes"
+    " WHERE revision >= %s ORDER BY revision, subject"
+)
+_TRIM: Final = "DELETE FROM changes WHERE revision <= %s"
+_START: Final = "UPDATE ledger SET log_start = %s WHERE id = 1"
+_LOGGED: Final = "SELECT EXISTS (SELECT 1 FROM changes WHERE revision = %s AND at = %s)"
+_LOG = tables.changes.insert()
+
+
+class Mark(NamedTuple):
+    """A place in the history that nothing else can be mistaken for."""
+
+    revision: int
+    at: Instant | None
+    """When the commit of that number was made; None: there is no such row in the log."""
+
+
+class _Row(NamedTuple):
+    """One of the log, in the order of `_SINCE`."""
+
+    revision: int
+    subject: str
+    bookings_only: bool
+    at: Instant
+
+
+class Line:
+    """One connection per process for questions of one statement; replaced when it breaks."""
+
+    def __init__(self, dial: Callable[[], Any]) -> None:
+        self._dial = dial
+        self._busy = Lock()
+        self._driver: Any = None
+
+    def ask(self) -> tuple[Mark, Instant]:
+        """The newest mark, and the server's clock.
+
+        Raises:
+            DBAPIError: the database is away; the line is broken.
+        """
+        revision, at, now = self._one(_ASK)
+        return Mark(revision, at), now
+
+    def now(self) -> Instant:
+        """The server's clock.
+
+        Raises:
+            DBAPIError: the database is away; the line is broken.
+        """
+        return int(self._one(_NOW)[0])
+
+    def _one(self, statement: str) -> Any:  # noqa: ANN401 - a row
+        with self._busy:
+            try:
+                if self._driver is None:
+                    self._driver = self._dial()
+                with self._driver.cursor() as cursor:
+                    cursor.execute(statement)
+                    return cursor.fetchone()
+            except pymysql.Error as error:
+                self._hang_up()
+                # In SQLAlchemy's terms, as every other error of the database.
+                raise DBAPIError(statement, (), error, connection_invalidated=True) from error
+
+    def _hang_up(self) -> None:
+        driver, self._driver = self._driver, None
+        if driver is not None and driver.open:
+            driver.close()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._busy:
+            self._hang_up()
+
+
+class MarkedLog:
+    """See the module; the cursor is a `Mark`."""
+
+    def __init__(self, line: Line, stubbornly: Stubbornly) -> None:
+        self._line = line
+        self._stubbornly = stubbornly
+
+    def belongs(self, connection: Session | Connection) -> bool:
+        """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
+        del connection
+        return True
+
+    def begin_anew(self, connection: Connection) -> None:
+        """See `Log`."""
+
+    def enter(self, connection: Session, footprint: Footprint) -> Turn:
+        """See `Log`. Whatever it touches, a writer is alone."""
+        del footprint
+        revision, instant = connection.exec_driver_sql(_ENTER).one()
+        return Turn(at=instant, number=revision + 1)
+
+    def sweep(self, batch: Batch) -> Sequence[str]:
+        """See `Log`."""
+        return sweep_all(batch.connection, batch.now)
+
+    def append(self, batch: Batch) -> int:
+        """See `Log`. A row is written in any case: it proves that the commit happened."""
+        connection, number = batch.connection, batch.turn.number
+        connection.exec_driver_sql(_ADVANCE, (number, int(batch.topology_moved)))
+        nothing = {"revision": number, "subject": "", "bookings_only": True, "at": batch.turn.at}
+        connection.execute(_LOG, batch.log_rows(number) or [nothing])
+        if number % TRIM_EVERY == 0 and number > KEPT:
+            connection.exec_driver_sql(_TRIM, (number - KEPT,))
+            connection.exec_driver_sql(_START, (number - KEPT,))
+        connection.info[MARK] = Mark(number, batch.turn.at)
+        return number
+
+    def glance(self, cursor: object | None) -> Glance:
+        """See `Log`."""
+        newest, now = self._stubbornly(self._line.ask)
+        return Glance(moved=newest != cursor, now=now)
+
+    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
+        """See `Log`. Revisions go up for every reader, also where the numbers fell back."""
+        newest, topology, start, now = connection.exec_driver_sql(_HEAD).one()
+        if isinstance(cursor, Mark):
+            found = _since(connection, cursor.revision)
+            if _follows(cursor, found, start):
+                missed = [row for row in found if row.revision > cursor.revision]
+                return News(
+                    cursor=_reached(cursor, missed),
+                    revision=max(newest, revision + 1) if missed else revision,
+                    topology_revision=topology,
+                    subjects=frozenset(row.subject for row in missed if row.subject),
+                    wholly=frozenset(row.subject for row in missed if not row.bookings_only),
+                    complete=True,
+                    now=now,
+                )
+        found = _since(connection, max(newest - _LOOK_BACK, start + 1))
+        before = Mark(found[0].revision - 1 if found else newest, None)
+        return News(
+            cursor=_reached(before, found),
+            revision=newest if cursor is None else max(newest, revision + 1),
+            topology_revision=topology,
+            subjects=frozenset(),
+            wholly=frozenset(),
+            complete=False,
+            now=now,
+        )
+
+
+def _since(connection: Session, revision: int) -> list[_Row]:
+    return [_Row(*row) for row in connection.exec_driver_sql(_SINCE, (revision,))]
+
+
+def is_logged(connection: Session, mark: Mark) -> bool:
+    """Whether a commit happened; waits until its transaction, if it still runs, has ended."""
+    connection.exec_driver_sql(_ENTER).one()
+    return bool(connection.exec_driver_sql(_LOGGED, tuple(mark)).scalar_one())
+
+
+def _follows(cursor: Mark, found: Iterable[_Row], log_start: int) -> bool:
+    """Whether the history that the cursor was taken from is the one in the log, from there on."""
+    if cursor.at is None:
+        return cursor.revision == 0 and log_start == 0
+    return any((row.revision, row.at) == cursor for row in found)
+
+
+def _reached(start: Mark, found: Iterable[_Row]) -> Mark:
+    """How far the log was seen without a gap.
+
+    A reader that looks while others commit may see a commit and not the one just before: the
+    server does not take a view of all transactions in one instant. What was skipped is read with
+    the next look, since the cursor stays before it.
+    """
+    reached = start
+    for row in found:
+        if row.revision > reached.revision + 1:
+            break
+        reached = Mark(row.revision, row.at)
+    return reached

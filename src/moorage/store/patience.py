@@ -1,0 +1,89 @@
+"""How long a server's database is waited for, and how often a lost transaction is tried again."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from moorage.domain.errors import Busy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+AWAY: Final = 5.0
+"""Seconds to wait for a database that is away before telling the caller to come again."""
+ATTEMPTS: Final = 8
+"""How often a transaction is tried that loses against others."""
+
+
+class Stubbornly(Protocol):
+    """Does something again while the database is away, for a while."""
+
+    def __call__(self, attempt: Callable[[], T]) -> T:
+        """What the attempt returns.
+
+        Raises:
+            Busy: it is away for too long.
+        """
+
+
+class Patience:
+    """How much of it is left: attempts against others, time for a database that is away."""
+
+    def __init__(self) -> None:
+        self._attempts = ATTEMPTS
+        self._deadline: float | None = None
+        self._pause = 0.02
+
+    def part(self, error: DBAPIError) -> None:
+        """Sleep a little, for those who collided not to collide again.
+
+        Raises:
+            Busy: they have too often.
+        """
+        self._attempts -= 1
+        if not self._attempts:
+            raise Busy("the ledger has too many writers at once") from error
+        time.sleep(random.uniform(0, 0.02))  # noqa: S311 - only to part them
+
+    def wait_for_database(self, error: DBAPIError) -> None:
+        """Sleep a little.
+
+        Raises:
+            Busy: it has been away for too long.
+        """
+        now = time.monotonic()
+        if self._deadline is None:
+            self._deadline = now + AWAY  # a broken connection is replaced at once
+            return
+        if now >= self._deadline:
+            raise Busy(f"the database is away: {sentence(error)}", retry_after=2) from error
+        time.sleep(self._pause)
+        self._pause = min(self._pause * 2, 0.5)
+
+
+def stubbornly(attempt: Callable[[], T], bear: Callable[[DBAPIError, Patience], None]) -> T:
+    """What the attempt returns at last; `bear` returns if an error is worth another one.
+
+    Raises:
+        Busy: no connection is free, or patience is at its end.
+    """
+    patience = Patience()
+    while True:
+        try:
+            return attempt()
+        except DBAPIError as error:
+            bear(error, patience)
+        except NoConnection as error:
+            raise Busy("the ledger has too many requests at once") from error
+
+
+def sentence(error: DBAPIError) -> str:
+    """What the database said, on one line."""
+    return " ".join(str(error.orig).split())
