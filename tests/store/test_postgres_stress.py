@@ -25,18 +25,22 @@ WRITERS = 4
 WRITER = """
 import random, sys, time
 import psycopg
-from sqlalchemy import event
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.store import open_store
+from moorage.store import open_store, pipeline
 url, name, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 dice, store, turn = random.Random(seed), open_store(url), 0
 
-@event.listens_for(store._backend._engine, "commit")
-def wait(connection):
+commit = pipeline.PipelineSession.commit
+
+def late(session):
     # After everything is written and before it ends: commits end in another order.
+    session._run()
     if dice.random() < 0.3:
         time.sleep(dice.expovariate(50))
+    commit(session)
+
+pipeline.PipelineSession.commit = late
 
 while True:
     host = dice.choice("abcd")

@@ -14,22 +14,29 @@ from __future__ import annotations
 import logging
 import random
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import psycopg
 from sqlalchemy import create_engine, event, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.store.backends import WAIT, Connections
+from moorage.store.pipeline import PipelineSession, Wire
+from moorage.store.session import in_general_terms
+from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
 
     from moorage.domain.period import Instant
+    from moorage.store.session import Session
 
 T = TypeVar("T")
 
@@ -52,6 +59,10 @@ _LATE: Final = frozenset({"55P03", "57014"})
 _ON_THE_DISK: Final = frozenset({"53100", "58030", "XX001", "XX002"})
 """Disk full, I/O error, data or index corrupted: an operator must look."""
 
+_WIRE: Final = "moorage wire"
+"""Where a pooled connection keeps what statements are sent on."""
+_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _ALONE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('moorage', 0))")
 _STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8))")
 _LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
@@ -79,6 +90,8 @@ class PostgresBackend:
         self._reader = self._engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
+        wording: Any = PGDialect_psycopg  # has no annotations
+        self._speech = Speech(wording(paramstyle="numeric_dollar", dbapi=psycopg))
         self._line = Line(self._dial)
         self.log = VisibleLog(self._line, self._stubbornly)
         try:
@@ -93,24 +106,30 @@ class PostgresBackend:
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """See `Backend`."""
-        return self.read(work)
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+        def looking() -> T:
+            with self._reader.connect() as connection:
+                return work(connection)
+
+        return self._stubbornly(looking)
+
+    def read(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
         return self._stubbornly(lambda: self._reading(work))
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
         return self._stubbornly(lambda: self._writing(work))
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`."""
 
-        def alone(connection: Connection) -> None:
-            connection.execute(_ALONE)
-            work(connection)
+        def alone() -> None:
+            with self._engine.begin() as connection:
+                connection.execute(_ALONE)
+                work(connection)
 
-        self.write(alone)
+        self._stubbornly(alone)
 
     def connections(self) -> Connections:
         """See `Backend`. One more is kept for questions."""
@@ -124,30 +143,48 @@ class PostgresBackend:
 
     # --- one attempt --------------------------------------------------------------------------
 
-    def _dial(self) -> Any:  # noqa: ANN401 - the driver's own connection
+    def _dial(self) -> Wire:
         """A connection outside the pool, one statement at a time."""
-        connection = self._engine.raw_connection()
-        driver: Any = connection.driver_connection
-        connection.detach()
-        driver.autocommit = True
-        return driver
+        lent = self._borrowed()
+        wire = _wire(lent)
+        lent.detach()
+        return wire
 
-    def _reading(self, work: Callable[[Connection], T]) -> T:
-        with self._reader.connect() as connection:
-            found = work(connection)
-            # Not left to the pool's rollback, on which the driver drops all it has prepared.
-            connection.commit()
+    def _borrowed(self) -> PoolProxiedConnection:
+        try:
+            return self._engine.raw_connection()
+        except psycopg.Error as error:
+            raise in_general_terms(self._speech.dialect, error, "connect", broken=True) from error
+
+    @contextmanager
+    def _lent(self, begin: str) -> Iterator[PipelineSession]:
+        """A transaction on a connection of the pool; whoever is done with it ends it."""
+        lent = self._borrowed()
+        wire = _wire(lent)
+        session = PipelineSession(wire, self._speech, begin)
+        try:
+            yield session
+        except BaseException:
+            session.take_back()
+            raise
+        finally:
+            if wire.broken:
+                lent.invalidate()
+            lent.close()
+
+    def _reading(self, work: Callable[[Session], T]) -> T:
+        with self._lent(_READ) as session:
+            found = work(session)
+            session.commit()
             return found
 
-    def _writing(self, work: Callable[[Connection], T]) -> T:
-        with self._engine.connect() as connection:
-            connection.info.pop(NUMBER, None)
-            transaction = connection.begin()
-            result = work(connection)
-            mark = connection.info.pop(NUMBER, None)
+    def _writing(self, work: Callable[[Session], T]) -> T:
+        with self._lent(_WRITE) as session:
+            result = work(session)
             try:
-                transaction.commit()
+                session.commit()
             except DBAPIError as error:
+                mark = session.info.get(NUMBER)
                 if mark is None or not error.connection_invalidated:
                     raise
                 broken = error
@@ -186,6 +223,15 @@ class PostgresBackend:
                 (bear or _bear)(error, patience)
             except NoConnection as error:
                 raise Busy("the ledger has too many requests at once") from error
+
+
+def _wire(lent: PoolProxiedConnection) -> Wire:
+    """What statements are sent on: made once per connection, for it knows what is prepared."""
+    found = lent.info.get(_WIRE)
+    if found is None:
+        driver: Any = lent.driver_connection
+        found = lent.info[_WIRE] = Wire(driver)
+    return found
 
 
 class _Patience:
@@ -255,7 +301,7 @@ def _sentence(error: DBAPIError) -> str:
     return " ".join(str(error.orig).split())
 
 
-def _status(connection: Connection, number: int) -> str | None:
+def _status(connection: Session, number: int) -> str | None:
     """`in progress`, `committed`, `aborted`; None of a number not given yet (again)."""
     try:
         status: str | None = connection.execute(_STATUS, {"number": number}).scalar_one()
@@ -277,6 +323,7 @@ def _engine(url: URL) -> Engine:
         max_overflow=_CONNECTIONS - _CONNECTIONS // 2,
         pool_timeout=WAIT,
         pool_use_lifo=True,
+        pool_reset_on_return=None,  # whoever began a transaction has ended it
         use_native_hstore=False,
     )
 

@@ -192,25 +192,29 @@ class CursorSession:
         return cursor
 
     def _told(self, error: Exception, text: str, arguments: object) -> Exception:
-        return in_general_terms(self._speech.dialect, error, text, arguments, self._connection)
+        dialect = self._speech.dialect
+        broken = dialect.is_disconnect(error, self._connection, None)  # type: ignore[arg-type]  # any error may be asked about
+        return in_general_terms(dialect, error, text, arguments, broken=broken)
 
 
 def in_general_terms(
     dialect: Dialect,
     error: Exception,
     text: str,
-    arguments: object = (),
-    connection: Any = None,  # noqa: ANN401 - the driver's own
+    arguments: Any = (),  # noqa: ANN401 - only shown
+    *,
+    broken: bool = False,
 ) -> Exception:
-    """A driver's error as SQLAlchemy's, which tells whether the connection broke; others as is."""
+    """A driver's error as SQLAlchemy's, which tells if the connection broke; others as they are."""
     driver: Any = dialect.loaded_dbapi
     if not isinstance(error, driver.Error):
         return error
-    return DBAPIError.instance(
+    found: Exception = DBAPIError.instance(
         text,
-        arguments,  # type: ignore[arg-type]  # only shown
+        arguments,
         error,
         driver.Error,
-        connection_invalidated=dialect.is_disconnect(error, connection, None),
+        connection_invalidated=broken,
         dialect=dialect,
     )
+    return found

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from moorage.domain.period import Instant
+    from moorage.store.session import Session
 
 _ONE_AT_A_TIME: Final = Lock()
 """Alembic keeps the running migration in module globals."""
@@ -45,7 +46,7 @@ def _known() -> _Known:
     return _Known(every, frozenset(scripts.get_heads()))
 
 
-def check_schema(connection: Connection) -> None:
+def check_schema(connection: Session) -> None:
     """Return if the schema is this version's own; only reads.
 
     Raises:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
+    from moorage.store.pipeline import Wire
+    from moorage.store.session import Session
 
 T = TypeVar("T")
 
@@ -52,13 +54,13 @@ _ASK: Final = """
 SELECT log_start,
        extract(epoch FROM pg_postmaster_start_time())::float8,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT FROM changes WHERE revision >= %s)
-       OR EXISTS (SELECT FROM changes WHERE revision = ANY(%s::bigint[]))
+       EXISTS (SELECT FROM changes WHERE revision >= $1)
+       OR EXISTS (SELECT FROM changes WHERE revision = ANY($2::bigint[]))
 FROM ledger
 """
 _BEGIN: Final = (
-    "SELECT number, instant FROM moorage_begin("
-    "%s, %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])"
+    "SELECT number, instant FROM moorage_begin($1, $2::text[], $3::text[], $4::text[], $5::text[],"
+    " $6::text[])"
 )
 _HEAD: Final = text(
     "SELECT pg_current_snapshot()::text AS seen,"
@@ -72,7 +74,7 @@ _UNSEEN: Final = text(
     " WHERE revision >= :xmax OR revision = ANY(CAST(:running AS bigint[]))"
 )
 _TRY: Final = (
-    "SELECT one FROM unnest(%s::text[]) AS one"
+    "SELECT one FROM unnest($1::text[]) AS one"
     " WHERE pg_try_advisory_xact_lock(hashtextextended(one, 1))"
 )
 _CUT: Final = text(
@@ -130,10 +132,10 @@ class Cursor:
 class Line:
     """One connection per process for questions of one statement; replaced when it breaks."""
 
-    def __init__(self, dial: Callable[[], Any]) -> None:
+    def __init__(self, dial: Callable[[], Wire]) -> None:
         self._dial = dial
         self._busy = Lock()
-        self._driver: Any = None
+        self._wire: Wire | None = None
         self.number = 0
 
     def ask(self, xmax: int, running: Sequence[int]) -> tuple[int, float, Instant, bool]:
@@ -156,12 +158,12 @@ class Line:
     def _one(self, statement: str, parameters: tuple[object, ...]) -> Any:  # noqa: ANN401 - a row
         with self._busy:
             try:
-                if self._driver is None:
-                    self._driver = self._dial()
+                if self._wire is None:
+                    self._wire = self._dial()
                     self.number += 1
-                return self._driver.execute(statement, parameters, prepare=True).fetchone()
+                return self._wire.one(statement, parameters)
             except psycopg.Error as error:
-                broken = self._driver is None or self._driver.broken
+                broken = self._wire is None or self._wire.broken
                 self._hang_up()
                 # In SQLAlchemy's terms, as every other error of the database.
                 raise DBAPIError(
@@ -169,9 +171,9 @@ class Line:
                 ) from error
 
     def _hang_up(self) -> None:
-        if self._driver is not None:
-            self._driver.close()
-            self._driver = None
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -187,7 +189,7 @@ class VisibleLog:
         self._stubbornly = stubbornly
         self._commits = count(1)
 
-    def belongs(self, connection: Connection) -> bool:
+    def belongs(self, connection: Session | Connection) -> bool:
         """See `Log`. In a copy from another server transactions had other numbers."""
         return bool(connection.execute(_BELONGS).scalar_one())
 
@@ -196,7 +198,7 @@ class VisibleLog:
         for statement in _FORGET:
             connection.execute(statement)
 
-    def enter(self, connection: Connection, footprint: Footprint) -> Turn:
+    def enter(self, connection: Session, footprint: Footprint) -> Turn:
         """See `Log`."""
         parameters = (
             footprint.alone,
@@ -245,7 +247,7 @@ class VisibleLog:
         moved = unseen or not self._holds(cursor, started, log_start)
         return Glance(moved, now)
 
-    def news(self, connection: Connection, cursor: object | None, revision: int) -> News:
+    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`. Revisions go up by what is seen, also where a lower number comes later."""
         line = self._line.number  # before anything is read: a break afterwards is a break
         head = connection.execute(_HEAD).one()
@@ -280,7 +282,7 @@ def _everything(head: Any, cursor: Cursor, revision: int) -> News:  # noqa: ANN4
     return News(cursor, revision, topology, nothing, nothing, complete=False, now=head.now)
 
 
-def _trim(connection: Connection) -> None:
+def _trim(connection: Session) -> None:
     upto = connection.execute(_CUT, {"kept": KEPT}).scalar_one_or_none()
     if upto is not None:
         connection.execute(_TRIM, {"upto": upto})

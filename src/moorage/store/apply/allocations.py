@@ -34,7 +34,7 @@ _UPDATE = (
 _RESET = update(tables.consumers).where(_c.uuid == bindparam("of")).values(generation=0)
 
 
-def stored_consumer(batch: Batch, uuid: str) -> Row[Any] | None:
+def stored_consumer(batch: Batch, uuid: str) -> Any:  # noqa: ANN401 - a row
     """The consumer's row; its generation is 0 while it has holds only."""
     return batch.connection.execute(_CONSUMER, {"uuid": uuid}).one_or_none()
 

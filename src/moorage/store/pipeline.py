@@ -1,0 +1,290 @@
+"""PostgreSQL's own library, several statements at a time in one round trip.
+
+A cursor of the driver costs three times what the library and its connection need, and a round
+trip for each statement costs the server as much as the statement. So statements are prepared and
+sent here, by `psycopg.pq`; what they find is turned into values by psycopg.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
+
+from moorage.store.session import Rows, in_general_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlalchemy import ClauseElement, Dialect
+
+    from moorage.store.statements import Parameters, Speech
+
+_NOTHING: Mapping[str, Any] = {}
+_AT_ONCE: Final = 500
+"""Statements sent before their answers are read."""
+_DONE: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+_UNPREPARED: Final = frozenset({"COMMIT", "ROLLBACK"})
+"""So short that preparing them gains nothing, and so seen by whoever watches the connection."""
+
+
+class Call:
+    """A statement with its arguments, and in the end its answer."""
+
+    __slots__ = ("answer", "arguments", "text")
+
+    def __init__(self, text: str, arguments: Sequence[Any] = ()) -> None:
+        self.text = text
+        self.arguments = arguments
+        self.answer: Any = None
+
+
+class Wire:
+    """A connection to PostgreSQL. Not safe for threads; after an error of its own, not usable."""
+
+    def __init__(self, driver: psycopg.Connection[Any]) -> None:
+        self._driver = driver  # keeps the library's connection open
+        self._library = driver.pgconn
+        self._socket = select.poll()
+        self._socket.register(self._library.socket, select.POLLIN)
+        self._prepared: dict[str, bytes] = {}
+        self._named = 0
+        self._values = Transformer(driver)
+
+    @property
+    def broken(self) -> bool:
+        """Whether nothing more can be asked."""
+        return self._driver.broken or self._driver.closed
+
+    def close(self) -> None:
+        """Hang up."""
+        self._driver.close()
+
+    def run(self, calls: Sequence[Call]) -> None:
+        """Ask for all of them, then note the answers; after the first that fails none is done.
+
+        Raises:
+            psycopg.Error: of the first that failed.
+        """
+        for start in range(0, len(calls), _AT_ONCE):
+            self._run(calls[start : start + _AT_ONCE])
+
+    def rows(self, call: Call, row: Callable[[Any], Any] = tuple) -> list[Any]:
+        """What a call that was run has found."""
+        self._values.set_pgresult(call.answer)
+        return self._values.load_rows(0, call.answer.ntuples, row)
+
+    def one(self, text: str, arguments: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - a row
+        """The only row that a statement finds.
+
+        Raises:
+            psycopg.Error: it failed.
+        """
+        call = Call(text, arguments)
+        self._run([call])
+        (found,) = self.rows(call)
+        return found
+
+    # --- one round trip -----------------------------------------------------------------------
+
+    def _run(self, calls: Sequence[Call]) -> None:
+        library = self._library
+        encoded = [[_encoded(one) for one in call.arguments] for call in calls]
+        library.enter_pipeline_mode()
+        try:
+            fresh = [self._send(*each) for each in zip(calls, encoded, strict=True)]
+            library.pipeline_sync()
+            while library.flush():
+                self._wait(select.POLLIN | select.POLLOUT)
+            failed = self._collect(calls, fresh)
+        except BaseException:  # in the middle of a round trip nobody can go on
+            self._driver.close()
+            raise
+        library.exit_pipeline_mode()
+        if failed is not None:
+            raise failed
+
+    def _send(self, call: Call, arguments: list[bytes | None]) -> bool:
+        """Send one; whether it had to be prepared before."""
+        if call.text in _UNPREPARED:
+            self._library.send_query_params(call.text.encode(), arguments)
+            return False
+        name = self._prepared.get(call.text)
+        fresh = name is None
+        if name is None:
+            self._named += 1
+            name = self._prepared[call.text] = b"moorage_%d" % self._named
+            self._library.send_prepare(name, call.text.encode())
+        self._library.send_query_prepared(name, arguments)
+        return fresh
+
+    def _collect(self, calls: Sequence[Call], fresh: Sequence[bool]) -> psycopg.Error | None:
+        """Every answer up to the end of the round trip; the first error among them."""
+        failed: psycopg.Error | None = None
+        for call, was_fresh in zip(calls, fresh, strict=True):
+            if was_fresh:
+                answer = self._answer()
+                if answer.status not in _DONE:
+                    del self._prepared[call.text]
+                    failed = failed or self._error(answer)
+            call.answer = answer = self._answer()
+            if answer.status not in _DONE:
+                failed = failed or self._error(answer)
+        while self._next() is None:  # the mark of the end
+            pass
+        return failed
+
+    def _answer(self) -> Any:  # noqa: ANN401 - the library's result
+        found = self._next()
+        if found is None:
+            raise psycopg.OperationalError(f"the connection is lost: {self._said()}")
+        ended = self._next()
+        assert ended is None, "one answer to each"
+        return found
+
+    def _next(self) -> Any:  # noqa: ANN401 - the library's result
+        while self._library.is_busy():
+            self._wait(select.POLLIN)
+        return self._library.get_result()
+
+    def _wait(self, events: int) -> None:
+        self._socket.modify(self._library.socket, events)
+        for _, event in self._socket.poll():
+            if event != select.POLLOUT:
+                self._library.consume_input()
+
+    def _error(self, answer: Any) -> psycopg.Error | None:  # noqa: ANN401 - the library's result
+        if answer.status == ExecStatus.PIPELINE_ABORTED:
+            return None  # an earlier one failed, and is told
+        return error_from_result(answer)
+
+    def _said(self) -> str:
+        return self._library.get_error_message()
+
+
+def _encoded(value: Any) -> bytes | None:  # noqa: ANN401 - any value of a column
+    """A value as PostgreSQL reads it from text.
+
+    Raises:
+        psycopg.DataError: text that it cannot hold.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if "\0" in value:
+            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+        return value.encode()
+    if isinstance(value, bool):
+        return b"t" if value else b"f"
+    if isinstance(value, int):
+        return b"%d" % value
+    if isinstance(value, float):
+        return repr(value).encode()
+    if isinstance(value, Sequence):
+        return b"{%b}" % b",".join(map(_element, value))
+    raise TypeError(f"no column holds a {type(value).__name__}")
+
+
+def _element(value: Any) -> bytes:  # noqa: ANN401 - any value of an array
+    encoded = _encoded(value)
+    assert encoded is not None, "lists hold no NULL"
+    if not isinstance(value, str):
+        return encoded
+    return b'"%b"' % encoded.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+
+
+class PipelineSession:
+    """See `Session`. What finds nothing waits for the next statement that does, or the end."""
+
+    __slots__ = ("_begun", "_speech", "_waiting", "_wire", "info")
+
+    def __init__(self, wire: Wire, speech: Speech, begin: str) -> None:
+        self._wire = wire
+        self._speech = speech
+        self._waiting = [Call(begin)]
+        self._begun = False
+        self.info: dict[Any, Any] = {}
+
+    @property
+    def dialect(self) -> Dialect:
+        """See `Session`."""
+        return self._speech.dialect
+
+    def execute(
+        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
+    ) -> Rows:
+        """See `Session`."""
+        if not isinstance(parameters, dict) and parameters:
+            self.do(statement, parameters)
+            self._run()
+            return Rows()
+        return self.ask((statement, parameters))[0]  # type: ignore[arg-type]  # one set
+
+    def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
+        """See `Session`."""
+        return self.execute(statement, parameters).scalars()
+
+    def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
+        """See `Session`."""
+        return self.scalars(statement, parameters).first()
+
+    def ask(self, *questions: tuple[ClauseElement, Parameters]) -> Sequence[Rows]:
+        """See `Session`."""
+        asked = []
+        for statement, given in questions:
+            worded = self._speech.worded(statement, given)
+            asked.append((worded, Call(worded.text, worded.arguments(given))))
+        self._waiting += [call for _, call in asked]
+        self._run()
+        found = []
+        for worded, call in asked:
+            row = worded.rows(lambda answer=call.answer: _columns(answer))  # type: ignore[misc]
+            found.append(Rows(self._wire.rows(call, row), call.answer.command_tuples or 0))
+        return found
+
+    def do(
+        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
+    ) -> None:
+        """See `Session`."""
+        every: Any = [parameters] if isinstance(parameters, dict) or not parameters else parameters
+        worded = self._speech.worded(statement, every[0])
+        self._waiting += [Call(worded.text, worded.arguments(given)) for given in every]
+
+    def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
+        """See `Session`. Placeholders are `$1`, `$2`, ..."""
+        call = Call(text, arguments)
+        self._waiting.append(call)
+        self._run()
+        return Rows(self._wire.rows(call))
+
+    def commit(self) -> None:
+        """Run what waits, and end the transaction."""
+        self._waiting.append(Call("COMMIT"))
+        self._run()
+
+    def take_back(self) -> None:
+        """End the transaction as if it had never begun; what waits is not run."""
+        self._waiting = [Call("ROLLBACK")]
+        if self._begun and not self._wire.broken:
+            self._run()
+
+    def _run(self) -> None:
+        calls, self._waiting, self._begun = self._waiting, [], True
+        try:
+            self._wire.run(calls)
+        except psycopg.Error as error:
+            raise told(error, calls[-1].text, self._speech.dialect, self._wire) from error
+
+
+def told(error: psycopg.Error, text: str, dialect: Dialect, wire: Wire | None) -> Exception:
+    """In SQLAlchemy's terms, as every other error of the database."""
+    return in_general_terms(dialect, error, text, broken=wire is None or wire.broken)
+
+
+def _columns(answer: Any) -> list[str]:  # noqa: ANN401 - the library's result
+    return [(answer.fname(at) or b"").decode() for at in range(answer.nfields)]
