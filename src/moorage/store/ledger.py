@@ -126,6 +126,10 @@ class Ledger:
             )
         )
 
+    def idle_consumers(self) -> Sequence[str]:
+        """See `Store`."""
+        return self._backend.read(read.idle_consumers)
+
     # --- ensembles, decisions, claims, explanations -------------------------------------------
 
     def ensemble(self, ensemble_id: str) -> Ensemble:

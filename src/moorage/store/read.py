@@ -39,6 +39,11 @@ _OF_CONSUMER = _ALLOCATIONS.where(_b.consumer == bindparam("consumer"))
 _OF_PROVIDER = _ALLOCATIONS.where(_b.provider == bindparam("provider"))
 _OF_PROJECT = _ALLOCATIONS.where(_c.project_id == bindparam("project"))
 _OF_USER = _OF_PROJECT.where(_c.user_id == bindparam("user"))
+_IDLE = (
+    select(_c.uuid)
+    .where(~select(_b.number).where(_b.consumer == _c.uuid).exists())
+    .order_by(_c.uuid)
+)
 _PROVIDER = select(tables.providers.c.uuid).where(tables.providers.c.uuid == bindparam("uuid"))
 _classes = tables.resource_classes.c
 _CLASSES = select(_classes.name, _classes.updated_at).order_by(
@@ -118,6 +123,11 @@ def bookings(
     chosen = owners.limit(page.limit).subquery()
     query = _BOOKED.where(and_(*wanted), _b.consumer.in_(select(chosen.c.consumer)))
     return _owned(connection.execute(query.order_by(None).order_by(_b.consumer, _b.number)))
+
+
+def idle_consumers(connection: Session) -> list[str]:
+    """Consumers without any row of a booking."""
+    return list(connection.scalars(_IDLE))
 
 
 def held(connection: Session, project_id: str | None, *, now: Instant) -> int:

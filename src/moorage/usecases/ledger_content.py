@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
@@ -11,10 +12,10 @@ from moorage.domain.resources import is_custom_name
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.consumers import Consumer
-    from moorage.domain.resources import Amounts
     from moorage.usecases.ports import Store
 
 PAGE: Final = 5_000
@@ -22,7 +23,7 @@ PAGE: Final = 5_000
 
 
 def ledger_content(store: Store, *, advance: Callable[[int], None] = lambda _: None) -> Content:
-    """Providers, names and allocations. `advance` hears of every page of consumers read.
+    """Providers, names and allocations. `advance` hears of every consumer read.
 
     Holds are no allocations and are left out, as on the wire. Read while nobody writes; a
     consumer that changes between two pages is seen as it is when its page is read.
@@ -46,18 +47,33 @@ def ledger_content(store: Store, *, advance: Callable[[int], None] = lambda _: N
 
 def _sets(store: Store, advance: Callable[[int], None]) -> dict[str, AllocationSet]:
     found: dict[str, AllocationSet] = {}
+    for one in booked_sets(store):
+        allocated = one.allocated
+        if allocated:
+            amounts = {booking.provider: booking.amounts for booking in allocated}
+            found[one.consumer.uuid] = AllocationSet(one.consumer, amounts)
+            advance(1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """A consumer with all its live bookings."""
+
+    consumer: Consumer
+    bookings: tuple[Booking, ...]
+
+    @property
+    def allocated(self) -> tuple[Booking, ...]:
+        """Its allocations: what the wire shows."""
+        return tuple(one for one in self.bookings if one.state is BookingState.ALLOCATED)
+
+
+def booked_sets(store: Store) -> Iterator[Booked]:
+    """Every consumer with live bookings, by UUID, read page by page."""
     marker: str | None = None
-    while True:
-        page = store.bookings(page=Page(limit=PAGE, marker=marker))
-        if not page:
-            return found
-        allocated: dict[str, dict[str, Amounts]] = {}
-        owners: dict[str, Consumer] = {}
-        for consumer, booking in page:
-            marker = consumer.uuid
-            if booking.state is BookingState.ALLOCATED:
-                owners[consumer.uuid] = consumer
-                allocated.setdefault(consumer.uuid, {})[booking.provider] = booking.amounts
-        for uuid, allocations in allocated.items():
-            found[uuid] = AllocationSet(owners[uuid], allocations)
-        advance(len(allocated))
+    while page := store.bookings(page=Page(limit=PAGE, marker=marker)):
+        for uuid, some in groupby(page, key=lambda owned: owned[0].uuid):
+            owned = list(some)
+            yield Booked(owned[0][0], tuple(booking for _, booking in owned))
+            marker = uuid

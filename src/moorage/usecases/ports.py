@@ -107,6 +107,9 @@ class Store(Protocol):
     ) -> Sequence[tuple[Consumer, Booking]]:
         """Live bookings of every state, for operators."""
 
+    def idle_consumers(self) -> Sequence[str]:
+        """Consumers recorded without any booking: there should be none."""
+
     def ensemble(self, ensemble_id: str) -> Ensemble:
         """NotFound if there is none."""
 

@@ -19,7 +19,7 @@ from moorage.store.batch import chunks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Table
+    from sqlalchemy import Insert
 
     from moorage.domain.changes import AdoptAllocations, AdoptProviders
     from moorage.domain.content import AllocationSet
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from moorage.store.batch import Batch
 
 _p, _b, _c = tables.providers.c, tables.bookings.c, tables.consumers.c
+_NEW_PROVIDERS = insert(tables.providers)
+_NEW_INVENTORIES = insert(tables.inventories)
+_NEW_PROVIDER_TRAITS = insert(tables.provider_traits)
+_NEW_PROVIDER_AGGREGATES = insert(tables.provider_aggregates)
+_NEW_CONSUMERS = insert(tables.consumers)
+_NEW_BOOKINGS = insert(tables.bookings)
 _KNOWN = select(_p.uuid).where(_p.uuid.in_(bindparam("some", expanding=True)))
 _NAMED = select(_p.name).where(_p.name.in_(bindparam("some", expanding=True)))
 _SET_GENERATION = (
@@ -99,20 +105,20 @@ def _create(batch: Batch, fresh: Sequence[ResourceProvider]) -> None:
         roots[one.uuid] = _root(batch, one, roots)
         batch.created.add(one.uuid)
         batch.touch(one.uuid)
-    _insert(batch, tables.providers, [_columns(batch, one, roots[one.uuid]) for one in fresh])
+    _insert(batch, _NEW_PROVIDERS, [_columns(batch, one, roots[one.uuid]) for one in fresh])
     _insert(
         batch,
-        tables.inventories,
+        _NEW_INVENTORIES,
         [rows.inventory_columns(one.uuid, i, batch.now) for one in fresh for i in one.inventories],
     )
     _insert(
         batch,
-        tables.provider_traits,
+        _NEW_PROVIDER_TRAITS,
         [{"provider": one.uuid, "trait": name} for one in fresh for name in sorted(one.traits)],
     )
     _insert(
         batch,
-        tables.provider_aggregates,
+        _NEW_PROVIDER_AGGREGATES,
         [
             {"provider": one.uuid, "aggregate": name}
             for one in fresh
@@ -155,9 +161,9 @@ def _columns(batch: Batch, one: ResourceProvider, root: str) -> dict[str, object
     }
 
 
-def _insert(batch: Batch, table: Table, values: Sequence[dict[str, Any]]) -> None:
+def _insert(batch: Batch, statement: Insert, values: Sequence[dict[str, Any]]) -> None:
     if values:
-        batch.connection.execute(insert(table), values)
+        batch.connection.execute(statement, values)
 
 
 def adopt_allocations(batch: Batch, change: AdoptAllocations) -> None:
@@ -186,12 +192,12 @@ def adopt_allocations(batch: Batch, change: AdoptAllocations) -> None:
             known.append({"of": one.consumer.uuid, **values})
         else:
             fresh.append({"uuid": one.consumer.uuid, **values})
-    _insert(batch, tables.consumers, fresh)
+    _insert(batch, _NEW_CONSUMERS, fresh)
     if known:
         batch.connection.execute(_UPDATE_CONSUMER, known)
     _insert(
         batch,
-        tables.bookings,
+        _NEW_BOOKINGS,
         [row for one in change.sets for booking in _bookings(batch, one) for row in booking],
     )
 
