@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.admin import Adder, declare_access, declare_database, ledger, progress, service
 from moorage.cli.command import Command
-from moorage.cli.output import FAILED, OK, Shown, counted, stack
+from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
 from moorage.cli.shipped import Unreadable, reading
 from moorage.domain.errors import InvalidDescription
 
@@ -101,7 +101,7 @@ def _send(
     told = [f"{one.kind} {one.subject} {one.way.value} {one.detail}" for one in unlike[:SHOWN]]
     verdict = counted(len(unlike), "difference") if unlike else "all equal"
     text: Any = stack(*told, f"sent {counted(len(every), 'request')}; {verdict}")
-    return Shown(body, text, FAILED if unlike else OK)
+    return Shown(body, text, CONFLICT if unlike else OK)
 
 
 class Replay(Command):

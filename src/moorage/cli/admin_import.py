@@ -17,7 +17,7 @@ from moorage.cli.admin import (
     service,
 )
 from moorage.cli.command import Command
-from moorage.cli.output import FAILED, OK, Shown, counted, stack, table
+from moorage.cli.output import CONFLICT, OK, Shown, counted, stack, table
 from moorage.cli.shipped import read_text, reading
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Placement(Command):
     alone, so an import that was broken off is simply started again; anything else in the ledger
     is refused unless --update or --mirror say what is to become of it. Overfull inventories are
     taken over as they are, and listed. Then everything is compared once more, and the service's
-    own API is asked the same questions as the source's. The exit status is 1 if anything differs.
+    own API is asked the same questions as the source's. The exit status is 4 if anything differs.
 
     A topology file may give hosts their places by rules over names, aggregates and traits.
     """
@@ -97,7 +97,7 @@ class Placement(Command):
             "questions": found.questions,
             "answered_differently": found.odd,
         }
-        return Shown(body, _told(body), FAILED if found.differences or found.odd else OK)
+        return Shown(body, _told(body), CONFLICT if found.differences or found.odd else OK)
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             f"{_CLI}.admin_import:Placement",
             "Take over a Placement service: all it knows, with UUIDs and generations.",
         ),
+        "admin audit": (
+            f"{_CLI}.admin_audit:Audit",
+            "Look for what is not as it should be: orphans, overages, dangling references.",
+        ),
+        "fleet import": (
+            f"{_CLI}.fleet_import:Import",
+            "Load the hosts that Nova knows, from a listing of its hypervisors.",
+        ),
         "admin export": (
             f"{_CLI}.admin_export:Export",
             "Write the ledger back as requests of the Placement API.",

@@ -104,6 +104,13 @@ def _allocations(content: Content, generations: Counter[str]) -> Iterator[Reques
             yield Request("POST", "/allocations", body, UNTYPED if untyped else VERSION)
 
 
+def restoring(one: AllocationSet) -> Request:
+    """The request that gives a consumer without allocations these."""
+    untyped = one.consumer.type == UNKNOWN_TYPE
+    body = {one.consumer.uuid: _set(one, typed=not untyped)}
+    return Request("POST", "/allocations", body, UNTYPED if untyped else VERSION)
+
+
 def _set(one: AllocationSet, *, typed: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
         "allocations": {

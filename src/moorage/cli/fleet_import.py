@@ -1,0 +1,92 @@
+"""`moorage fleet import`: hosts as Nova lists its hypervisors."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from moorage.cli.command import Command
+from moorage.cli.flavor import amount
+from moorage.cli.fleet import load, summary
+from moorage.cli.output import Shown
+from moorage.cli.shipped import read_text, reading
+
+if TYPE_CHECKING:
+    from moorage.domain.fleet_expansion import ExpandedFleet
+
+
+def ratio(text: str) -> tuple[str, float]:
+    """Read `VCPU=4.0`."""
+    name, equals, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not (name and equals and 0 < number < float("inf")):
+        raise argparse.ArgumentTypeError(f"write CLASS=RATIO, such as VCPU=4.0, not {text}")
+    return name, number
+
+
+class Import(Command):
+    """Load the hosts that Nova knows, from a listing of its hypervisors.
+
+    Each hypervisor becomes a root provider with VCPU, MEMORY_MB and DISK_GB as listed; one that is
+    down also gets the trait COMPUTE_STATUS_DISABLED. A topology file says by rules over names
+    where hosts stand. As with `fleet load`, doing it again changes nothing, and what contradicts
+    the ledger is refused. To take over a Placement service, which knows more, use
+    `moorage admin import placement`.
+    """
+
+    examples = """
+        openstack hypervisor list --long -f json > hypervisors.json
+        moorage fleet import hypervisors.json --ratio VCPU=4.0 --reserved MEMORY_MB=4096
+        moorage fleet import hypervisors.json --total DISK_GB=2000 --topology racks.yaml
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """From where, and what the listing does not say."""
+        add = parser.add_argument
+        add("file", metavar="FILE", help="- reads standard input")
+        add("--topology", metavar="FILE", help="rules or a mapping: where hosts stand")
+        add("--ratio", action="append", type=ratio, default=[], metavar="CLASS=RATIO")
+        add("--reserved", action="append", type=amount, default=[], metavar="CLASS=AMOUNT")
+        add(
+            "--total",
+            action="append",
+            type=amount,
+            default=[],
+            metavar="CLASS=AMOUNT",
+            help="what every host has of a class that the listing lacks",
+        )
+        add("--trait", action="append", default=[], metavar="TRAIT", help="of every host")
+        add("--aggregate", action="append", default=[], metavar="NAME", help="of every host")
+        add("--dry-run", action="store_true", help="read and count, load nothing")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Read and load."""
+        fleet = _read(args)
+        if args.dry_run:
+            hosts = [one.name for one in fleet.providers]
+            return Shown({"hosts": hosts}, f"would load {summary(fleet)}")
+        with self.client() as client:
+            answers = load(client, fleet, self.app.stderr)
+        return Shown({"parts": answers}, f"loaded {summary(fleet)}")
+
+
+def _read(args: argparse.Namespace) -> ExpandedFleet:
+    from moorage.client.hypervisor_list import Terms, read_hypervisors
+    from moorage.client.topology_rules_file import read_topology_rules
+
+    rules = None
+    if args.topology:
+        with reading(args.topology):
+            rules = read_topology_rules(read_text(args.topology))
+    terms = Terms(
+        ratios=dict(args.ratio),
+        reserved=dict(args.reserved),
+        totals=dict(args.total),
+        traits=frozenset(args.trait),
+        aggregates=frozenset(args.aggregate),
+    )
+    with reading(args.file):
+        return read_hypervisors(read_text(args.file), terms, rules)
