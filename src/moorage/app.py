@@ -7,6 +7,7 @@ worker of `moorage serve` calls (see `moorage.service`).
 from __future__ import annotations
 
 import secrets
+import time
 import uuid
 from dataclasses import dataclass
 from functools import partial
@@ -84,6 +85,8 @@ def make_parts(
         solver=solver or _solver_in_this_process(),
         ids=RandomIds(),
         limits=settings.limits,
+        stopwatch=time.monotonic,
+        pause=time.sleep,
     )
 
 
@@ -94,7 +97,7 @@ def assemble(settings: Settings, parts: Parts) -> Application:
     prefixes = settings.server.mounts
     mounts = []
     if "native" in prefixes:
-        own = native.create_app(parts.store, parts.solver, parts.ids, parts.limits, clock=clock)
+        own = native.create_app(parts, clock=clock)
         mounts.append(
             Mount(
                 "native",

@@ -106,7 +106,7 @@ def test_every_filter_tells_its_reason_and_count() -> None:
             state(6, traits=good, aggregates=agg, vcpu=Inventory("VCPU", 8, max_unit=2)),
             state(7, traits=good, aggregates=agg),
         ),
-        kept={uuid(7)},
+        closed={"exclusive": frozenset({uuid(7)})},
     )
     assert found.considered == 7
     assert found.rejected == {

@@ -114,7 +114,9 @@ def test_two_independent_conflicts_are_both_named() -> None:
 
 def test_a_fleet_closed_to_the_request_has_no_conflict_to_name() -> None:
     fleet = terrain([Host("h1", {"VCPU": 8})], EMPTY)
-    found = why(state(request({"a": (1, {"VCPU": 1})}), fleet, kept=frozenset({"h1"})))
+    found = why(
+        state(request({"a": (1, {"VCPU": 1})}), fleet, closed={"exclusive": frozenset({"h1"})})
+    )
     assert found.conflicts == ()
     assert found.note == "no host is open to this request, whatever is set aside"
     assert found.rejected == {"exclusive": 1}

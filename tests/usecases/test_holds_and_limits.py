@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
+from moorage.domain.changes import Changeset, PutTraits
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import LimitExceeded
 from moorage.domain.period import SECOND, Duration
 from moorage.domain.requests import Objective
 from moorage.engine.problem import Outcome, Problem
 from moorage.testing.service import NINE, OPERATOR, Service
+from moorage.usecases.add_members import Adding, add_members
+from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.create_ensemble import Made, create_ensemble
+from moorage.usecases.hold import renew
 from moorage.usecases.joint import Ask
 from moorage.usecases.parts import Parts
 from moorage.usecases.settle import Naming
@@ -77,6 +81,14 @@ def test_holding_anew_what_is_held_needs_no_more_room(service: Service) -> None:
     assert service.store.held(OPERATOR.project_id) == 4
 
 
+def mark(service: Service, name: str) -> None:
+    """Make the host another one than it was, in nothing that matters."""
+    snapshot = service.store.snapshot()
+    host = snapshot.uuids[snapshot.names.index(name)]
+    traits = PutTraits(host, frozenset({"HW_CPU_X86_AVX"}), None)
+    service.store.commit(Changeset((traits,)))
+
+
 def test_what_was_proved_of_another_fleet_is_proved_no_more(
     service: Service, overtaken: Callable[[Callable[[], object]], Parts]
 ) -> None:
@@ -84,7 +96,7 @@ def test_what_was_proved_of_another_fleet_is_proved_no_more(
     usual = create(service.parts, Ask(), 1, on="h1").decision
     assert usual is not None
     assert usual.solve.proven
-    parts = overtaken(lambda: create(service.parts, Ask(), 1, on="h1"))
+    parts = overtaken(lambda: mark(service, "h1"))
     solves: list[Problem] = []
     real = service.parts.solver
 
@@ -99,3 +111,44 @@ def test_what_was_proved_of_another_fleet_is_proved_no_more(
     assert len(solves) == 1
     assert late.solve.value == 1
     assert not late.solve.proven
+
+
+def test_what_follows_from_a_decision_is_held_until_its_end(service: Service) -> None:
+    """However long the answer takes, and however often: the end neither drifts nor comes early."""
+    made = create(service.parts, Ask(hold=60 * SECOND))
+    assert made.decision is not None
+    until = made.decision.expires_at
+    service.clock.pass_by(7 * SECOND)
+    slow = replace(service.parts, solver=Slow(service))
+    more = Change(members=({"name": "a", "count": 3},))
+    decision = change_ensemble(slow, OPERATOR, made.ensemble.id, more, None).decision
+    assert decision is not None
+    assert (decision.expires_at, decision.hold) == (until, 49 * SECOND)
+    adding = Adding({"name": "a", "count": 1})
+    naming = Naming(service.parts.ids.uuid())
+    added = add_members(slow, OPERATOR, made.ensemble.id, adding, naming).decision
+    assert added is not None
+    assert added.expires_at == until
+    assert {one.lapses_at for _, one in service.store.bookings(decision=added.id)} == {until}
+
+
+def test_a_renewal_meanwhile_counts(
+    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+) -> None:
+    made = create(service.parts, Ask(hold=60 * SECOND))
+    assert made.decision is not None
+    until, id_ = made.decision.expires_at + 9 * SECOND, made.decision.id
+    parts = overtaken(lambda: renew(service.parts, OPERATOR, id_, until, None))
+    more = Change(members=({"name": "a", "count": 3},))
+    decision = change_ensemble(parts, OPERATOR, made.ensemble.id, more, None).decision
+    assert decision is not None
+    assert decision.expires_at == until
+
+
+def test_a_hold_that_lapses_meanwhile_is_not_gone_on_with(service: Service) -> None:
+    made = create(service.parts, Ask(hold=3 * SECOND))
+    slow = replace(service.parts, solver=Slow(service))
+    more = Change(members=({"name": "a", "count": 3},))
+    decision = change_ensemble(slow, OPERATOR, made.ensemble.id, more, None).decision
+    assert decision is not None
+    assert decision.expires_at > service.clock.now(), "a hold of its own"

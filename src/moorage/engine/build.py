@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from moorage.engine.rules import rules
 from moorage.engine.terrain import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
+Closed: TypeAlias = "Mapping[str, frozenset[str]]"
+OPEN: Final[Closed] = MappingProxyType({})
+"""Every host may be used."""
+
 
 @dataclass(frozen=True, eq=False)
 class Built:
@@ -37,8 +42,9 @@ class Built:
 
     request: EnsembleRequest
     terrain: Terrain
-    kept: frozenset[str]
-    """UUIDs of hosts that another ensemble keeps to itself, seen from this request."""
+    closed: Closed
+    """Reason id -> UUIDs of hosts that may not be used at all, such as those that another
+    ensemble keeps to itself."""
     ground: FleetGround
     rules: tuple[Rule, ...]
     problem: Problem
@@ -48,27 +54,27 @@ class Built:
     """Reason id -> hosts it rejects for some role with members to place."""
 
 
-def build(request: EnsembleRequest, snapshot: Snapshot, *, kept: Collection[str] = ()) -> Built:
+def build(request: EnsembleRequest, snapshot: Snapshot, *, closed: Closed = OPEN) -> Built:
     """State a joint request as a problem on the fleet of a snapshot.
 
     Args:
         request: who is to be placed; must name each member's role.
         snapshot: the fleet, at the instant the request is decided.
-        kept: UUIDs of hosts closed to this request by another ensemble's `exclusive` policy.
+        closed: see `Built.closed`.
 
     Raises:
         UnknownName: a policy names a level or tree that is not there.
         InvalidDescription: a fixed member stands on no host.
         UnknownPolicy, InvalidDescription: a policy cannot be understood.
     """
-    return state(request, survey(snapshot, request), kept=frozenset(kept))
+    return state(request, survey(snapshot, request), closed=closed)
 
 
 def state(
     request: EnsembleRequest,
     terrain: Terrain,
     *,
-    kept: frozenset[str] = frozenset(),
+    closed: Closed = OPEN,
     ground: FleetGround | None = None,
 ) -> Built:
     """The same over a terrain that was surveyed for this request or a wider one.
@@ -77,7 +83,7 @@ def state(
     set parts of a request aside without changing what its policies mean.
     """
     roles = _present(request)
-    passes = {role.name: list(_filters(role, terrain, kept)) for role in roles}
+    passes = {role.name: list(_filters(role, terrain, closed)) for role in roles}
     ground = ground or ground_for(request, terrain)
     resolved = rules(request, terrain.topology)
     problem = _outranking(
@@ -93,7 +99,7 @@ def state(
     return Built(
         request=request,
         terrain=terrain,
-        kept=kept,
+        closed=closed,
         ground=ground,
         rules=resolved,
         problem=problem,
@@ -183,15 +189,16 @@ def row_of_host(request: EnsembleRequest, terrain: Terrain, member: MemberName) 
     return row
 
 
-def _filters(role: Role, terrain: Terrain, kept: frozenset[str]) -> Iterator[tuple[str, Bools]]:
+def _filters(role: Role, terrain: Terrain, closed: Closed) -> Iterator[tuple[str, Bools]]:
     """Every rule a host must pass for the role alone: reason id and mask [H]."""
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)
         yield f"unit:{name}", _obeys_units(terrain, k, amount)
         yield f"capacity:{name}", terrain.free[:, k] >= amount
     yield from _traits_and_aggregates(role, terrain)
-    if kept:
-        yield "exclusive", np.array([uuid not in kept for uuid in terrain.uuids], dtype=np.bool_)
+    for reason, uuids in closed.items():
+        if uuids:
+            yield reason, np.array([uuid not in uuids for uuid in terrain.uuids], dtype=np.bool_)
 
 
 def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:

@@ -105,7 +105,7 @@ def without(built: Built, aside: Elements) -> Built:
             and Element(POLICY, one.name) not in aside
         ),
     )
-    return state(changed, built.terrain, kept=built.kept, ground=built.ground)
+    return state(changed, built.terrain, closed=built.closed, ground=built.ground)
 
 
 def _relieved(role: Role, aside: Elements) -> Role:

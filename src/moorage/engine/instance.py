@@ -60,7 +60,7 @@ def dumps_built(built: Built) -> bytes:
         {
             "request": encode_request(built.request),
             "terrain": encode_terrain(built.terrain),
-            "kept": sorted(built.kept),
+            "closed": {reason: sorted(uuids) for reason, uuids in sorted(built.closed.items())},
         },
     )
 
@@ -143,7 +143,7 @@ def _built(body: Mapping[str, Any]) -> Built:
     return state(
         decode_request(body["request"]),
         decode_terrain(body["terrain"]),
-        kept=frozenset(body["kept"]),
+        closed={reason: frozenset(uuids) for reason, uuids in body["closed"].items()},
     )
 
 

@@ -109,7 +109,7 @@ def _direction(change: EnsembleChange) -> tuple[str, str, str, bool]:
 def _fits(built: Built, request: EnsembleRequest, oracle: Oracle) -> bool:
     """Whether a solver places the changed request, and the meanings accept the answer."""
     try:
-        changed = state(request, built.terrain, kept=built.kept)
+        changed = state(request, built.terrain, closed=built.closed)
     except InvalidDescription:
         # A policy proposed a value that means nothing in this topology.
         return False

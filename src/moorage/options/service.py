@@ -82,6 +82,13 @@ SERVICE: Final = (
         show=format_duration,
     ),
     Setting(
+        "commit_attempts",
+        whole(1, 1000),
+        "25",
+        "N",
+        "How often a request is tried that others overtake, for as long as its time limit.",
+    ),
+    Setting(
         "hold_default",
         duration,
         "10m",

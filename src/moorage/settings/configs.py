@@ -86,6 +86,7 @@ def configure(effective: Effective) -> Settings:
             explanations=value["explanations_kept"],
             time_limit=value["solve_time_limit"],
             longest_time_limit=value["longest_time_limit"],
+            attempts=value["commit_attempts"],
         ),
     )
 

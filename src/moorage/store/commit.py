@@ -13,12 +13,13 @@ from sqlalchemy import bindparam, delete, exists, select, update
 
 from moorage.domain import changes
 from moorage.domain.changes import Committed
-from moorage.domain.errors import ProviderConflict, UnknownName
+from moorage.domain.errors import UnknownName
 from moorage.store import tables
 from moorage.store.apply import allocations, ensembles, fleet, holds, names, providers, stock
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
 from moorage.store.judge import judge
+from moorage.store.reliance import check_reliance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -67,10 +68,7 @@ _PURGES: Final = (
 )
 """Changes of holds: whoever comes with one sweeps the lapsed ones out."""
 
-_p, _l = tables.providers.c, tables.ledger.c
-_REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(bindparam("providers", expanding=True)))
-_TOPOLOGY_REVISION = select(_l.topology_revision)
-_KEEPERS_REVISION = select(_l.keepers_revision)
+_p = tables.providers.c
 _MOVED = _p.uuid.in_(bindparam("providers", expanding=True))
 _MOVE = (
     update(tables.providers)
@@ -99,40 +97,18 @@ def commit(
     The commit's instant is the database's, or the clock's if one is given.
 
     Raises:
-        ProviderConflict: a revision it relies on has moved.
+        ProviderConflict: what it relies on has changed; see `check_reliance`.
         MoorageError: what its changes raise; see `domain.changes`.
     """
     turn = log.enter(connection, footprint(changeset))
     # Either clock is read after all waiting: what was overtaken is never the later one.
     batch = Batch(connection, turn.at if clock is None else clock.now(), log, turn)
-    _check_reliance(batch, changeset)
+    check_reliance(batch, changeset)
     for change in changeset.changes:
         APPLY[type(change)](batch, change)
     if any(isinstance(change, _PURGES) for change in changeset.changes):
         batch.purge()
     return settle(batch)
-
-
-def _check_reliance(batch: Batch, changeset: Changeset) -> None:
-    found: dict[str, int] = {}
-    for some in chunks(changeset.relies_on):
-        rows = batch.connection.execute(_REVISIONS, {"providers": some})
-        found.update((row.uuid, row.revision) for row in rows)
-    for uuid, seen in changeset.relies_on.items():
-        if found.get(uuid) != seen:
-            raise ProviderConflict(
-                f"provider {uuid}: relied on revision {seen}, found {found.get(uuid)}",
-                subject=uuid,
-            )
-    for subject, relied, query in (
-        ("topology", changeset.topology_revision, _TOPOLOGY_REVISION),
-        ("keepers", changeset.keepers_revision, _KEEPERS_REVISION),
-    ):
-        stored = None if relied is None else batch.connection.scalars(query).one()
-        if stored != relied:
-            raise ProviderConflict(
-                f"{subject}: relied on revision {relied}, found {stored}", subject=subject
-            )
 
 
 def settle(batch: Batch) -> Committed:

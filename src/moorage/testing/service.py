@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from dataclasses import dataclass, field
 from random import Random
@@ -83,10 +84,10 @@ class Service:
         self.clock = HandClock()
         self.store: Ledger = open_store(database, clock=self.clock)
         ids = SeededIds()
-        self.parts = Parts(self.store, Portfolio(CpSat()), ids, limits or Limits())
-        self.app = create_app(
-            self.store, self.parts.solver, ids, self.parts.limits, clock=self.clock
+        self.parts = Parts(
+            self.store, Portfolio(CpSat()), ids, limits or Limits(), time.monotonic, time.sleep
         )
+        self.app = create_app(self.parts, clock=self.clock)
         self._client = TestClient(self.app)
         if fleet:
             for part in parts_of(expand(read_fleet(fleet))):

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moorage.domain.describe import read_role
-from moorage.domain.errors import ConcurrentUpdate, Infeasible, InvalidDescription
+from moorage.domain.errors import Infeasible, InvalidDescription
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.additions import answered
 from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.create_ensemble import Made
+from moorage.usecases.patience import again
 from moorage.usecases.writing import current_decision
 
 if TYPE_CHECKING:
@@ -51,18 +52,22 @@ def add_members(
         Infeasible: they cannot be placed; nothing was added.
         DuplicateName: the id was used by another request.
     """
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    if answered(ensemble, naming):
-        return Made(ensemble, current_decision(parts.store, ensemble))
-    change = _change(ensemble, adding.described, naming)
-    try:
-        return change_ensemble(parts, caller, ensemble_id, change, adding.ask, dry_run=dry_run)
-    except (ConcurrentUpdate, Infeasible):
-        # The same request on another connection was quicker (and took the room): one answer.
+
+    def attempt() -> Made:
         ensemble = own_ensemble(parts.store, caller, ensemble_id)
         if answered(ensemble, naming):
             return Made(ensemble, current_decision(parts.store, ensemble))
-        raise
+        change = _change(ensemble, adding.described, naming)
+        try:
+            return change_ensemble(parts, caller, ensemble_id, change, adding.ask, dry_run=dry_run)
+        except Infeasible:
+            # The same request on another connection was quicker, and took the room: one answer.
+            ensemble = own_ensemble(parts.store, caller, ensemble_id)
+            if answered(ensemble, naming):
+                return Made(ensemble, current_decision(parts.store, ensemble))
+            raise
+
+    return again(parts, attempt)
 
 
 def _change(ensemble: Ensemble, described: Mapping[str, object], naming: Naming) -> Change:

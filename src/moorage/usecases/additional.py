@@ -111,7 +111,7 @@ class _Search:
             policies=tuple(one for one in request.policies if one.required),
             fixed=MappingProxyType(dict(self._found.hosts)),
         )
-        return state(grown, self._terrain, kept=self._found.built.kept)
+        return state(grown, self._terrain, closed=self._found.built.closed)
 
     def _ceiling(self) -> int:
         problem = self._grown(1).problem

@@ -16,6 +16,7 @@ from moorage.usecases.create_ensemble import Made, new_members
 from moorage.usecases.joint import Ask
 from moorage.usecases.limits import check_member_count
 from moorage.usecases.merge import merged_statement
+from moorage.usecases.patience import again
 from moorage.usecases.roles import Names, resolve_role
 from moorage.usecases.settle import Naming, Proposal, settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
@@ -23,7 +24,7 @@ from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, current_decision, parting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.usecases.parts import Parts
@@ -64,7 +65,7 @@ def change_ensemble(
     """Change an ensemble.
 
     If it is placed, or `ask` is given, new members are placed with all present ones staying
-    put, in the same transaction, and held as long as they are; a change of policies must hold
+    put, in the same transaction, and held until they are; a change of policies must hold
     for those present. A smaller count takes away members without a server, the highest index
     first.
 
@@ -75,8 +76,24 @@ def change_ensemble(
         InUse: a smaller count would take away members that have a server.
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
     """
-    stored = own_ensemble(parts.store, caller, ensemble_id)
-    check_generation(stored, change.generation)
+
+    def attempt() -> Made:
+        stored = own_ensemble(parts.store, caller, ensemble_id)
+        check_generation(stored, change.generation)
+        return _change(parts, caller, stored, change, ask, dry_run=dry_run)
+
+    return again(parts, attempt, generation=change.generation)
+
+
+def _change(
+    parts: Parts,
+    caller: Caller,
+    stored: Ensemble,
+    change: Change,
+    ask: Ask | None,
+    *,
+    dry_run: bool,
+) -> Made:
     snapshot = parts.store.snapshot()
     stand = standing(snapshot, stored)
     changed = changed_ensemble(parts, stored, change, stand.status)
@@ -87,7 +104,7 @@ def change_ensemble(
     decision = current_decision(parts.store, stored)
     if change.placing and (ask is not None or stand.places):
         if ask is None and decision is not None:
-            ask = ask_as(decision, snapshot.taken_at)
+            ask = ask_as(decision)
         proposal = Proposal(
             changed, stored.generation, unplaced(changed), freed=_gone(stored, changed)
         )
@@ -159,6 +176,12 @@ def _with_role(
 ) -> Ensemble:
     names = {role.name for role in ensemble.roles}
     if source.get("name") not in names:
+        if not {"flavor", "resources"} & set(source):
+            raise InvalidDescription(
+                f"there is no role {source.get('name')} ({_there_are(names)});"
+                " a new one needs a flavor or resources",
+                path=f"{path}.name",
+            )
         described = read_role(source, path)
         role = resolve_role(parts.store, described, known, path)
         wider = replace(ensemble, roles=(*ensemble.roles, role))
@@ -217,8 +240,17 @@ def _policies(stored: Ensemble, change: Change) -> tuple[PolicyStatement, ...]:
         named = source.get("name")
         before = found.get(named) if isinstance(named, str) else None
         if before is None:
+            if "type" not in source:
+                raise InvalidDescription(
+                    f"there is no policy {named} ({_there_are(found)}); a new one needs a type",
+                    path=f"{path}.name",
+                )
             fresh = read_statement(source, path)
             found[fresh.name] = fresh
         else:
             found[before.name] = merged_statement(before, source, path)
     return tuple(found.values())
+
+
+def _there_are(names: Iterable[str]) -> str:
+    return f"there are: {', '.join(sorted(names)) or 'none'}"

@@ -15,7 +15,7 @@ from moorage.domain.changes import (
     PutDecision,
 )
 from moorage.domain.decisions import Claim, ClaimState, DecisionState
-from moorage.domain.errors import Busy, ConcurrentUpdate, DuplicateName, NotFound, WrongState
+from moorage.domain.errors import DuplicateName, NotFound, WrongState
 from moorage.domain.period import Period
 from moorage.usecases.access import own_decision, sees
 from moorage.usecases.compare import Comparison, compare, demand_agreement, read
@@ -23,6 +23,7 @@ from moorage.usecases.digest import same_request
 from moorage.usecases.hold import check_held
 from moorage.usecases.labels import domains_of
 from moorage.usecases.limits import claim_within
+from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import member_consumer
 
@@ -86,14 +87,10 @@ def claim(
         HoldExpired: the hold lapsed.
         WrongState: the member's place is claimed already, or the decision is over.
         DuplicateName: the id was used by another request.
+        Busy: too many claims of the decision at once.
     """
     # Claims of one decision are written one after the other; the slower ones look again.
-    for _ in range(parts.limits.attempts):
-        try:
-            return _claim(parts, caller, decision_id, second, naming, dry_run=dry_run)
-        except ConcurrentUpdate:
-            continue
-    raise Busy("too many claims of this decision at once")
+    return again(parts, lambda: _claim(parts, caller, decision_id, second, naming, dry_run=dry_run))
 
 
 def _claim(

@@ -23,7 +23,7 @@ from moorage.domain.decisions import (
 )
 from moorage.domain.errors import HoldExpired
 from moorage.usecases.access import own_claim
-from moorage.usecases.again import again
+from moorage.usecases.patience import again
 from moorage.usecases.settle import Naming, Proposal, Settled, settle
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, without_claims
@@ -119,8 +119,8 @@ def fail_and_redecide(
 ) -> Ended:
     """The build failed: place the member elsewhere, all others staying put.
 
-    The new decision is held as long as the present one, for the same objective. Telling it again
-    changes nothing.
+    The new decision is held until the present one would end, for the same objective. Telling it
+    again changes nothing.
 
     Raises:
         NotFound: no such claim for this caller.
@@ -128,6 +128,10 @@ def fail_and_redecide(
         WrongState: it ended otherwise.
         Infeasible: there is no other place; the claim is still building.
     """
+    return again(parts, lambda: _fail_and_redecide(parts, caller, claim_id, dry_run=dry_run))
+
+
+def _fail_and_redecide(parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool) -> Ended:
     own_claim(parts.store, caller, claim_id)
     claim, ensemble = with_ensemble(parts.store, claim_id)
     snapshot = parts.store.snapshot()
@@ -142,7 +146,7 @@ def fail_and_redecide(
         ensemble,
         ensemble.generation,
         lambda _: member,
-        barred=frozenset() if place is None else frozenset({place.host}),
+        barred={"failed": frozenset() if place is None else frozenset({place.host})},
         also=lambda made: (
             PutClaim(
                 replace(failed, decision_id=made.id),
@@ -152,8 +156,7 @@ def fail_and_redecide(
         ),
         dropped_claims=frozenset({claim.id}),
     )
-    ask = ask_as(decision, snapshot.taken_at)
-    settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=dry_run)
+    settled = settle(parts, proposal, ask_as(decision), Naming(parts.ids.uuid()), dry_run=dry_run)
     ended = failed if dry_run else parts.store.claim(claim.id)
     return Ended(ended, settled.ensemble, settled, dry_run)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import Changeset, DropBookings, ExpectEnsemble, PutDecision
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.usecases.access import own_decision
-from moorage.usecases.again import again
 from moorage.usecases.hold import check_generation, check_held, held_of
+from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
 
 if TYPE_CHECKING:

@@ -8,7 +8,9 @@ from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible, N
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.digest import same_request
 from moorage.usecases.explain import known_refusal
+from moorage.usecases.patience import again
 from moorage.usecases.settle import Proposal, Settled, settle, unplaced_or_held
+from moorage.usecases.writing import current_decision
 
 if TYPE_CHECKING:
     from moorage.usecases.joint import Ask
@@ -31,19 +33,32 @@ def decide(
     Places held by an earlier decision are given up for the new one in the same transaction.
     The same request under the same id gets the answer it got before: the decision, or why not.
 
+    A claim, a renewal or a server that comes meanwhile makes it decide again.
+
     Raises:
         NotFound: no such ensemble for this caller.
-        Infeasible, LimitExceeded, Busy, ConcurrentUpdate: see `settle`.
+        Infeasible, LimitExceeded, Busy: see `settle`.
+        ConcurrentUpdate: somebody else decided meanwhile, and holds places now.
         DuplicateName: the id was used by another request.
     """
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
     if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
         raise refused
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    proposal = Proposal(ensemble, ensemble.generation, unplaced_or_held(ensemble))
-    try:
+    first = current_decision(parts.store, own_ensemble(parts.store, caller, ensemble_id))
+
+    def attempt() -> Settled:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        proposal = Proposal(ensemble, ensemble.generation, unplaced_or_held(ensemble))
         return settle(parts, proposal, ask, naming, dry_run=dry_run)
+
+    def decided_meanwhile(_: ConcurrentUpdate) -> bool:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        now = current_decision(parts.store, ensemble)
+        return now is not None and (first is None or now.id != first.id)
+
+    try:
+        return again(parts, attempt, must_know=decided_meanwhile)
     except (ConcurrentUpdate, DuplicateName, Infeasible):
         # The same request on another connection was quicker: both get one answer.
         if naming.digest and (made := _made_before(parts, caller, naming)) is not None:

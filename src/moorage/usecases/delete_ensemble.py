@@ -20,8 +20,8 @@ from moorage.domain.decisions import (
     decision_after,
 )
 from moorage.usecases.access import own_ensemble
-from moorage.usecases.again import again
 from moorage.usecases.change_ensemble import check_generation
+from moorage.usecases.patience import again
 from moorage.usecases.writing import current_decision, ended
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, LimitExceeded
 from moorage.domain.period import SECOND
 from moorage.usecases.access import own_decision
-from moorage.usecases.again import again
+from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import hold_booking, member_consumer
 

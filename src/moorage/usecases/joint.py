@@ -37,6 +37,8 @@ class Ask:
     seed: int = 0
     additional: tuple[str, ...] = ()
     """Roles whose `max_additional` is wanted."""
+    as_before: bool = False
+    """Hold until the decision before would have ended, if that is held; else for `hold`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +50,8 @@ class Found:
     hosts: Mapping[MemberName, str]
     """Root provider UUIDs."""
     policies: tuple[PolicyStatus, ...]
-    relied: frozenset[str]
-    """Root provider UUIDs of every host that the judgement depends on: these hosts, and those
-    that must be free of strangers."""
+    asked: frozenset[str]
+    """Root provider UUIDs of the hosts of which the judgement depends on who else is there."""
 
     def place(self, member: MemberName) -> Place:
         """The place of a member: all its resources from its host's root provider."""
@@ -130,5 +131,5 @@ def _judged(built: Built, outcome: Outcome, rows: list[int]) -> Found:
         outcome=outcome,
         hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
         policies=statuses,
-        relied=frozenset(built.problem.hosts[row] for row in ground.asked.union(rows)),
+        asked=frozenset(built.problem.hosts[row] for row in ground.asked),
     )

@@ -7,7 +7,8 @@ members are foreign.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from moorage.policies.registry import parse
 from moorage.usecases.standing import hosts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -28,10 +29,14 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
+EXCLUSIVE: Final = "exclusive"
+"""The reason id of hosts that are kept."""
+
+
 def kept_hosts(
     keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble
-) -> frozenset[str]:
-    """UUIDs of hosts closed to the members of `newcomer`."""
+) -> Mapping[str, frozenset[str]]:
+    """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer`."""
     stranger = Occupant(
         consumer="",
         project_id=newcomer.project_id,
@@ -45,7 +50,8 @@ def kept_hosts(
             if statement.required and statement.type == Exclusive.type:
                 closed |= _closed(snapshot, keeper, statement, stranger)
     roots = snapshot.roots
-    return frozenset(snapshot.uuids[row] for row in roots[closed[roots]].tolist())
+    rows = roots[closed[roots]].tolist()
+    return MappingProxyType({EXCLUSIVE: frozenset(snapshot.uuids[row] for row in rows)})
 
 
 def _closed(

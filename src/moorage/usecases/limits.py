@@ -40,7 +40,7 @@ class Limits:
     tenant_additional: int = 10
     """The largest `max_additional` told to a tenant: cloud totals are not theirs to see."""
     attempts: int = 25
-    """Commits tried for one decision when the ledger keeps moving under it."""
+    """How often a request is tried that others overtake, while its time limit lasts."""
     page: int = 1000
     """The longest page of a listing."""
 

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
 from moorage.domain.ensembles import Member, MemberName
-from moorage.domain.errors import InUse, InvalidDescription, NotFound, WrongState
+from moorage.domain.errors import (
+    DescriptionMismatch,
+    InUse,
+    InvalidDescription,
+    NotFound,
+    WrongState,
+)
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.additions import answered, remembering
-from moorage.usecases.again import again
 from moorage.usecases.change_ensemble import without
+from moorage.usecases.compare import Requested, compare
 from moorage.usecases.compliance import PolicyViolation, broken_policies
 from moorage.usecases.limits import check_member_count
+from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, Standing, bookings_of, standing
 from moorage.usecases.writing import parting
 
 if TYPE_CHECKING:
-    from moorage.domain.ensembles import Ensemble
+    from collections.abc import Mapping
+
+    from moorage.domain.ensembles import Ensemble, Role
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
@@ -34,13 +45,22 @@ class Violated(InUse):
         self.violations = violations
 
 
+class Oversized(DescriptionMismatch):
+    """A server may not join: it takes more than its role describes."""
+
+    def __init__(self, server_id: str, diff: tuple[Mapping[str, object], ...]) -> None:
+        super().__init__(f"server {server_id}", diff)
+        self.message = f"server {server_id} takes more than the role describes"
+
+
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A member that joined, and the policies it breaks."""
+    """A member that joined, the policies it breaks, and how its size differs from its role's."""
 
     member: Member
     ensemble: Ensemble
     violations: tuple[PolicyViolation, ...]
+    diff: tuple[Mapping[str, object], ...] = ()
     dry_run: bool = False
 
 
@@ -84,6 +104,7 @@ def join(
         LimitExceeded: the ensemble has as many members as it may.
         WrongState: it joined by this request, and has left since.
         DuplicateName: the id was used by another request.
+        Oversized: it takes more than the role describes, and `joining` says to refuse that.
         Violated: it would break required policies, and `joining` says to refuse that.
     """
 
@@ -112,13 +133,16 @@ def _join(
     *,
     dry_run: bool,
 ) -> Joined:
-    if not any(role.name == joining.role for role in ensemble.roles):
+    role = next((one for one in ensemble.roles if one.name == joining.role), None)
+    if role is None:
         raise InvalidDescription(f"no role {joining.role}", path="member.name")
     if any(member.server_id == joining.server_id for member in ensemble.members):
         raise InUse("server", joining.server_id)
     check_member_count(parts.limits, len(ensemble.members) + 1)
     snapshot = parts.store.snapshot()
-    _check_server(parts, caller, snapshot, joining.server_id)
+    size = compare(role, _size(parts, caller, snapshot, role, joining.server_id), frozenset())
+    if size.verdict == "differs" and joining.reject:
+        raise Oversized(joining.server_id, size.diff)
     index = 1 + max(
         (m.name.index for m in ensemble.members if m.name.role == joining.role), default=-1
     )
@@ -133,12 +157,15 @@ def _join(
         grown = replace(grown, updated_at=parts.store.now())
         parts.store.commit(Changeset((PutEnsemble(grown, ensemble.generation),)))
         grown = parts.store.ensemble(ensemble.id)
-    return Joined(member, grown, broken, dry_run)
+    return Joined(member, grown, broken, size.diff, dry_run)
 
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """Which server joins which role; with `reject`, only if no required policy breaks by it."""
+    """Which server joins which role.
+
+    With `reject`, only if it is no larger than the role describes and breaks no required policy.
+    """
 
     role: str
     server_id: str
@@ -183,11 +210,21 @@ def leave(
     return again(parts, attempt)
 
 
-def _check_server(parts: Parts, caller: Caller, snapshot: Snapshot, server_id: str) -> None:
+def _size(
+    parts: Parts, caller: Caller, snapshot: Snapshot, role: Role, server_id: str
+) -> Requested:
+    """What a running server takes. Of traits it says nothing, so the role's are taken for its own.
+
+    Raises:
+        NotFound: no such server for this caller, or it stands nowhere.
+    """
     found = parts.store.consumer(server_id)
-    if (
-        found is None
-        or not sees(caller, found[0].project_id)
-        or not bookings_of(snapshot, server_id)
-    ):
+    bookings = bookings_of(snapshot, server_id)
+    if found is None or not sees(caller, found[0].project_id) or not bookings:
         raise NotFound("server", server_id)
+    taken = Counter[str]()
+    for booking in bookings:
+        taken.update(booking.amounts)
+    return Requested(
+        MappingProxyType(dict(taken)), frozenset(role.required), role.forbidden, "resources"
+    )

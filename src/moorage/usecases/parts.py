@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from moorage.usecases.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from moorage.usecases.limits import Limits
     from moorage.usecases.ports import Ids, Solver, Store
-
-
-def _standing() -> float:
-    """A stopwatch that stands still: budgets never run out."""
-    return 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +19,8 @@ class Parts:
     store: Store
     solver: Solver
     ids: Ids
-    limits: Limits = field(default_factory=Limits)
-    stopwatch: Callable[[], float] = _standing
+    limits: Limits
+    stopwatch: Callable[[], float]
     """Seconds that only ever grow, for time budgets."""
+    pause: Callable[[float], object]
+    """Does nothing for so many seconds."""

@@ -15,6 +15,7 @@ from moorage.usecases.claim import Claimed, claim, claimed_bookings, new_claim, 
 from moorage.usecases.compare import Comparison, compare, read
 from moorage.usecases.hold import check_held
 from moorage.usecases.limits import claim_within
+from moorage.usecases.patience import again
 from moorage.usecases.settle import Naming, Proposal, settle
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, member_consumer
@@ -52,7 +53,10 @@ def claim_or_redecide(
     try:
         return claim(parts, caller, decision_id, second, naming, dry_run=dry_run)
     except DescriptionMismatch:
-        return _redecide(parts, caller, decision_id, second, naming, dry_run=dry_run)
+        return again(
+            parts,
+            lambda: _redecide(parts, caller, decision_id, second, naming, dry_run=dry_run),
+        )
 
 
 def _redecide(
@@ -88,12 +92,11 @@ def _redecide(
         ensemble,
         ensemble.generation,
         lambda _: frozenset({second.member}),
-        barred=_elsewhere(snapshot, requested.zone),
+        barred={"availability_zone": _elsewhere(snapshot, requested.zone)},
         also=also,
         roles=_roles(ensemble, role, requested),
     )
-    ask = ask_as(decision, snapshot.taken_at)
-    settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=dry_run)
+    settled = settle(parts, proposal, ask_as(decision), Naming(parts.ids.uuid()), dry_run=dry_run)
     if dry_run:
         also(settled.decision)
     taken = made[0] if dry_run else parts.store.claim(naming.id)

@@ -6,40 +6,47 @@ again only if it broke. Nothing is locked while thinking.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from moorage.domain.changes import BoundHeld, Changeset
-from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
+from moorage.domain.changes import Changeset
 from moorage.domain.errors import (
     Busy,
     CapacityExceeded,
+    ConstraintViolated,
     InvalidDescription,
-    LimitExceeded,
     ProviderConflict,
 )
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.build import build
-from moorage.usecases.additional import additional
+from moorage.engine.build import state
+from moorage.engine.terrain import survey
+from moorage.usecases.deciding import Answer, bounded, decision_for
 from moorage.usecases.explain import refusal
 from moorage.usecases.joint import find, request_for, still_holds
 from moorage.usecases.kept import kept_hosts
 from moorage.usecases.limits import hold_within, time_limit_within
+from moorage.usecases.patience import Patience
+from moorage.usecases.reliance import reliance
 from moorage.usecases.standing import MemberStatus, standing
-from moorage.usecases.writing import changes_for
+from moorage.usecases.writing import changes_for, current_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName, Role
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Duration
+    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.parts import Parts
     from moorage.usecases.standing import Standing
+
+BUSY_HOST: Final = "contention"
+"""Reason id of hosts that others are busy with; such hosts are only avoided, never refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +57,8 @@ class Proposal:
     generation: int | None
     """The stored generation it replaces; None for a new ensemble."""
     anew: Callable[[Standing], frozenset[MemberName]]
-    barred: frozenset[str] = frozenset()
-    """Hosts (UUIDs) that may not be used."""
+    barred: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Reason id -> hosts (UUIDs) that may not be used for it."""
     also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
     """Further changes for the same transaction."""
     roles: tuple[Role, ...] | None = None
@@ -100,137 +107,121 @@ def unplaced(ensemble: Ensemble) -> Callable[[Standing], frozenset[MemberName]]:
 def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_run: bool) -> Settled:
     """Decide and hold, all or nothing.
 
+    What others commit meanwhile matters only where the answer depends on it (see `reliance`). An
+    answer that is overtaken is judged anew after a pause, and looked for anew only if it broke;
+    if that happens again, then away from the hosts that others are busy with, where possible.
+
     Raises:
         Infeasible: no placement meets the request; the explanation is stored, unless
             this is a dry run.
         InvalidDescription: `max_additional` names no role with members.
         LimitExceeded: the hold, or the project's held places.
+        HoldExpired: the hold to go on with has lapsed meanwhile.
         Busy: time ran out, or the ledger moved too often.
         ConcurrentUpdate: the ensemble or its decision changed meanwhile.
     """
     _check_roles(proposal.ensemble, ask)
     hold = hold_within(parts.limits, ask.hold)
-    time_limit = time_limit_within(parts.limits, ask.time_limit)
-    found: Found | None = None
-    for _ in range(parts.limits.attempts):
+    search = _Search(parts, ask, time_limit_within(parts.limits, ask.time_limit))
+    patience = Patience(parts, search.time_limit)
+    while True:
         keepers = parts.store.keepers()
+        before = current_decision(parts.store, proposal.ensemble)
         snapshot = parts.store.snapshot()
         stand = standing(snapshot, proposal.ensemble)
         kept = kept_hosts(keepers.ensembles, snapshot, proposal.ensemble)
-        built = _state(proposal, ask, snapshot, stand, kept)
-        found = None if found is None else still_holds(found, built)
-        if found is None:
-            found = find(parts.solver, built, time_limit=time_limit, seed=ask.seed)
+        request = _request(proposal, ask, snapshot, stand)
+        built = state(request, survey(snapshot, request), closed={**proposal.barred, **kept})
+        found = search.answer(built)
         if found is None:
             stored = naming.explained or not dry_run
             raise refusal(
                 parts, built, snapshot, naming.within or naming, seed=ask.seed, stored=stored
             )
-        answer = _Answer(snapshot, stand, found)
-        decision = _decision(parts, proposal, ask, answer, naming)
-        decision = _held_from(parts.store.now(), hold, decision)
+        answer = Answer(snapshot, stand, found, before)
+        decision = decision_for(parts, proposal, ask, answer, naming, hold)
         if dry_run:
             return Settled(decision, proposal.ensemble, snapshot, dry_run=True)
         changes = (
-            *changes_for(parts.store, proposal, decision, found, stand),
-            *_bounded(parts, decision, found, stand),
+            *changes_for(parts.store, proposal, decision, answer),
+            *bounded(parts, decision, answer),
         )
+        relied = reliance(snapshot, found, stand)
         try:
             parts.store.commit(
                 Changeset(
                     changes,
-                    relies_on=_relied(snapshot, found),
+                    relies_on=relied.relies_on,
+                    seen=relied.seen,
+                    standing=relied.standing,
                     topology_revision=snapshot.topology_revision,
                     keepers_revision=keepers.revision,
                 )
             )
-        except (ProviderConflict, CapacityExceeded):
+        except (ProviderConflict, CapacityExceeded, ConstraintViolated) as overtaken:
+            search.learn(overtaken, snapshot)
+            if not patience.pause():
+                raise Busy("the ledger moved too often while deciding") from overtaken
             continue
         return Settled(
             parts.store.decision(decision.id),
             parts.store.ensemble(proposal.ensemble.id),
             parts.store.snapshot(),
         )
-    raise Busy("the ledger moved too often while deciding")
 
 
-def _state(
-    proposal: Proposal, ask: Ask, snapshot: Snapshot, stand: Standing, kept: frozenset[str]
-) -> Built:
+def _request(proposal: Proposal, ask: Ask, snapshot: Snapshot, stand: Standing) -> EnsembleRequest:
     anew = proposal.anew(stand)
     period = Period(snapshot.taken_at, FOREVER)
     request = request_for(proposal.ensemble, stand, anew, period, ask.objective)
-    request = replace(
+    return replace(
         request,
         roles=proposal.roles or request.roles,
         own_consumers=request.own_consumers | proposal.freed,
         released=request.released | proposal.freed,
     )
-    return build(request, snapshot, kept=kept | proposal.barred)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What one round of the loop saw and found."""
+@dataclass(eq=False)
+class _Search:
+    """Looks for answers to one request, and keeps what overtaken ones have taught."""
 
-    snapshot: Snapshot
-    stand: Standing
-    found: Found
+    parts: Parts
+    ask: Ask
+    time_limit: Duration
+    found: Found | None = None
+    busy: frozenset[str] = frozenset()
+    """Hosts (UUIDs) on which others were quicker."""
+    broken: int = 0
+    """How many answers no longer held."""
 
+    def answer(self, built: Built) -> Found | None:
+        """The last answer if it still holds, or else a new one; None if there is none."""
+        if self.found is not None:
+            self.found = still_holds(self.found, built)
+            self.broken += self.found is None
+        if self.found is None and self.broken > 1 and self.busy:
+            closed = {**built.closed, BUSY_HOST: self.busy}
+            self.found = self._find(state(built.request, built.terrain, closed=closed))
+        if self.found is None:
+            self.found = self._find(built)
+        return self.found
 
-def _held_from(now: Instant, hold: Duration, decision: Decision) -> Decision:
-    """The hold counts from when the answer is there, not from when it was asked for."""
-    return replace(decision, hold=hold, expires_at=now + hold, created_at=now, updated_at=now)
+    def _find(self, built: Built) -> Found | None:
+        return find(self.parts.solver, built, time_limit=self.time_limit, seed=self.ask.seed)
 
-
-def _decision(
-    parts: Parts, proposal: Proposal, ask: Ask, answer: _Answer, naming: Naming
-) -> Decision:
-    snapshot, stand, found = answer.snapshot, answer.stand, answer.found
-    request, outcome = found.built.request, found.outcome
-    ensemble = proposal.ensemble
-    fresh = {name for name in request.members if name not in request.fixed}
-    held = _to_hold(found, stand)
-    _check_quota(parts, ensemble, held, released=_held(stand))
-    return Decision(
-        id=naming.id,
-        ensemble_id=ensemble.id,
-        project_id=ensemble.project_id,
-        ensemble_generation=(proposal.generation or 0) + 1,
-        state=_first_state(held > 0, MemberStatus.BUILDING in stand.status.values()),
-        period=request.period,
-        expires_at=snapshot.taken_at,
-        hold=0,
-        objective=ask.objective,
-        solve=Solve(
-            solver=outcome.solver,
-            value=outcome.value,
-            bound=outcome.bound,
-            proven=outcome.proven,
-            wall_ms=outcome.wall_ms,
-            seed=ask.seed,
-        ),
-        places=MappingProxyType(
-            {
-                name: found.place(name) if name in fresh else stand.places[name]
-                for name in request.members
-            }
-        ),
-        policies=found.policies,
-        revision=snapshot.revision,
-        **_additional(parts, found, ask),
-        digest=naming.digest,
-        created_at=snapshot.taken_at,
-        updated_at=snapshot.taken_at,
-    )
-
-
-def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 - two facts
-    """A decision that holds nothing new has nothing to confirm."""
-    if held:
-        return DecisionState.HELD
-    confirmed = decision_after(DecisionState.HELD, DecisionStep.CONFIRM)
-    return confirmed if building else decision_after(confirmed, DecisionStep.CLOSE)
+    def learn(
+        self,
+        overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated,
+        snapshot: Snapshot,
+    ) -> None:
+        """Note the host that somebody else was quicker on."""
+        provider = (
+            overtaken.subject if isinstance(overtaken, ProviderConflict) else overtaken.provider
+        )
+        row = snapshot.row_of.get(provider)
+        if row is not None:
+            self.busy |= {snapshot.uuids[int(snapshot.root[row])]}
 
 
 def _check_roles(ensemble: Ensemble, ask: Ask) -> None:
@@ -238,59 +229,3 @@ def _check_roles(ensemble: Ensemble, ask: Ask) -> None:
     for name in ask.additional:
         if not any(member.name.role == name for member in ensemble.members):
             raise InvalidDescription(f"no role {name} with members", path="max_additional")
-
-
-_SHARE: Final = 5
-"""Counting what more would fit may take this part of a solve's time, all roles together."""
-
-
-def _additional(parts: Parts, found: Found, ask: Ask) -> dict[str, Any]:
-    """The fields of a decision that say how many more members fit."""
-    limits = parts.limits
-    rooms = {
-        name: additional(
-            parts.solver,
-            found,
-            next(one for one in found.built.request.roles if one.name == name),
-            most=limits.additional,
-            time_limit=limits.time_limit // (_SHARE * len(ask.additional)),
-        )
-        for name in ask.additional
-    }
-    return {
-        "max_additional": MappingProxyType({name: room.count for name, room in rooms.items()}),
-        "at_least": frozenset(name for name, room in rooms.items() if not room.exact),
-    }
-
-
-def _to_hold(found: Found, stand: Standing) -> int:
-    """How many members have their place held by the decision: placed now, or held before."""
-    request = found.built.request
-    stay = sum(stand.of(name) is MemberStatus.HELD for name in request.fixed)
-    return len(request.members) - len(request.fixed) + stay
-
-
-def _bounded(parts: Parts, decision: Decision, found: Found, stand: Standing) -> tuple[Change, ...]:
-    """What is held, judged once more in the commit: others hold at the same time."""
-    wanted = _to_hold(found, stand)
-    limit = parts.limits.held_members
-    return (BoundHeld(decision.project_id, limit, wanted),) if wanted else ()
-
-
-def _held(stand: Standing) -> int:
-    return sum(status is MemberStatus.HELD for status in stand.status.values())
-
-
-def _check_quota(parts: Parts, ensemble: Ensemble, wanted: int, *, released: int) -> None:
-    limit = parts.limits.held_members
-    used = parts.store.held(ensemble.project_id) - released
-    if used + wanted > limit:
-        raise LimitExceeded("places held", limit=limit, used=max(used, 0), requested=wanted)
-
-
-def _relied(snapshot: Snapshot, found: Found) -> dict[str, int]:
-    """Revisions of all providers of the hosts the answer depends on; others may change."""
-    trees = [snapshot.tree(snapshot.row_of[uuid]) for uuid in found.relied]
-    return {
-        snapshot.uuids[row]: int(snapshot.revisions[row]) for tree in trees for row in tree.tolist()
-    }

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member, MemberName
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
+    from moorage.usecases.deciding import Answer
     from moorage.usecases.joint import Found
     from moorage.usecases.ports import Store
     from moorage.usecases.settle import Proposal
@@ -46,15 +47,19 @@ _NOBODY: Final[frozenset[Any]] = frozenset()
 
 
 def changes_for(
-    store: Store, proposal: Proposal, decision: Decision, found: Found, stand: Standing
+    store: Store, proposal: Proposal, decision: Decision, answer: Answer
 ) -> tuple[Change, ...]:
-    """Everything that a decision changes, in the order it must be written."""
+    """Everything that a decision changes, in the order it must be written.
+
+    Raises:
+        ConcurrentUpdate: a place was claimed, or given up, after the answer looked.
+    """
     return (
-        PutEnsemble(_placed(proposal.ensemble, decision, stand), proposal.generation),
-        *_supersede(store, decision, proposal, stand),
+        PutEnsemble(_placed(proposal.ensemble, decision, answer.stand), proposal.generation),
+        *_supersede(store, decision, proposal, answer),
         PutDecision(decision, None),
         DropBookings(proposal.freed),
-        *_holds(proposal.ensemble, decision, found, stand),
+        *_holds(proposal.ensemble, decision, answer.found, answer.stand),
         *proposal.also(decision),
     )
 
@@ -81,17 +86,12 @@ def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:
     return found[0] if found else None
 
 
-def ask_as(decision: Decision, now: Instant) -> Ask:
-    """Ask for a decision on the terms of the present one: held as long, found alike.
+def ask_as(decision: Decision) -> Ask:
+    """Ask for a decision on the terms of the present one: held until the same instant, found alike.
 
     One that is not held any more says nothing about how long: then the default is asked for.
     """
-    held = decision.state_at(now) is DecisionState.HELD
-    return Ask(
-        hold=decision.expires_at - now if held else None,
-        objective=decision.objective,
-        seed=decision.solve.seed,
-    )
+    return Ask(as_before=True, objective=decision.objective, seed=decision.solve.seed)
 
 
 def member_consumer(ensemble: Ensemble, member: Member) -> Consumer:
@@ -180,38 +180,35 @@ def parting(
 
 
 def _supersede(
-    store: Store, decision: Decision, proposal: Proposal, stand: Standing
+    store: Store, decision: Decision, proposal: Proposal, answer: Answer
 ) -> Iterator[Change]:
     """End the decision before this one; its open claims go on under the new one.
 
     A claim that has lapsed ends here: its member may get a place anew, which the end of an old
-    claim must never take away.
-
-    Raises:
-        ConcurrentUpdate: a place was claimed, or given up, after this decision looked.
+    claim must never take away. A hold that goes on until the old one's end must not come too late.
     """
+    old, stand = answer.before, answer.stand
     now = stand.at
-    before = store.decisions(
-        project_id=decision.project_id, ensemble_id=decision.ensemble_id, page=Page(limit=1)
-    )
-    for old in before:
-        if (old.state, DecisionStep.SUPERSEDE) in DECISION_TABLE:
-            state = decision_after(old.state, DecisionStep.SUPERSEDE)
-            superseded = replace(old, state=state, updated_at=now)
-            yield PutDecision(superseded, old.generation)
-        for claim in store.claims(decision_id=old.id):
-            if claim.id in proposal.dropped_claims:
-                continue
-            if claim.state_at(now) is ClaimState.BUILDING:
-                if stand.of(claim.member) is not MemberStatus.BUILDING:
-                    raise ConcurrentUpdate(
-                        f"the place of {claim.member} was claimed meanwhile", subject=old.id
-                    )
-                yield _moved(claim, decision)
-            elif claim.state is ClaimState.BUILDING:
-                yield ended(claim, now)
-            elif claim.state is ClaimState.ACTIVE:
-                yield _moved(claim, decision)
+    if old is None:
+        return
+    if (old.state, DecisionStep.SUPERSEDE) in DECISION_TABLE:
+        state = decision_after(old.state, DecisionStep.SUPERSEDE)
+        superseded = replace(old, state=state, updated_at=now)
+        goes_on = old.state is DecisionState.HELD and decision.expires_at == old.expires_at
+        yield PutDecision(superseded, old.generation, old.expires_at if goes_on else None)
+    for claim in store.claims(decision_id=old.id):
+        if claim.id in proposal.dropped_claims:
+            continue
+        if claim.state_at(now) is ClaimState.BUILDING:
+            if stand.of(claim.member) is not MemberStatus.BUILDING:
+                raise ConcurrentUpdate(
+                    f"the place of {claim.member} was claimed meanwhile", subject=old.id
+                )
+            yield _moved(claim, decision)
+        elif claim.state is ClaimState.BUILDING:
+            yield ended(claim, now)
+        elif claim.state is ClaimState.ACTIVE:
+            yield _moved(claim, decision)
 
 
 def _moved(claim: Claim, decision: Decision) -> PutClaim:

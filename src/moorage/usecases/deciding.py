@@ -1,0 +1,151 @@
+"""The decision that an answer makes: its places, its hold, and what the project may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.changes import BoundHeld
+from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
+from moorage.domain.errors import LimitExceeded
+from moorage.usecases.additional import additional
+from moorage.usecases.standing import MemberStatus
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.joint import Ask, Found
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.settle import Naming, Proposal
+    from moorage.usecases.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one round of the loop saw and found."""
+
+    snapshot: Snapshot
+    stand: Standing
+    found: Found
+    before: Decision | None
+    """The newest decision about the ensemble, in whatever state."""
+
+
+def decision_for(
+    parts: Parts, proposal: Proposal, ask: Ask, answer: Answer, naming: Naming, hold: Duration
+) -> Decision:
+    """The decision that gives an answer's places to the members.
+
+    Raises:
+        LimitExceeded: the project holds too many places.
+    """
+    snapshot, stand, found = answer.snapshot, answer.stand, answer.found
+    request, outcome = found.built.request, found.outcome
+    ensemble = proposal.ensemble
+    held = _to_hold(found, stand)
+    _check_quota(parts, ensemble, held, released=_held(stand))
+    more = _additional(parts, found, ask)
+    # The hold counts from when the answer is there, not from when it was asked for.
+    now = parts.store.now()
+    expires_at = inherited_end(ask, answer.before, now) or now + hold
+    return Decision(
+        id=naming.id,
+        ensemble_id=ensemble.id,
+        project_id=ensemble.project_id,
+        ensemble_generation=0 if proposal.generation is None else proposal.generation + 1,
+        state=_first_state(held > 0, MemberStatus.BUILDING in stand.status.values()),
+        period=request.period,
+        expires_at=expires_at,
+        hold=expires_at - now,
+        objective=ask.objective,
+        solve=Solve(
+            solver=outcome.solver,
+            value=outcome.value,
+            bound=outcome.bound,
+            proven=outcome.proven,
+            wall_ms=outcome.wall_ms,
+            seed=ask.seed,
+        ),
+        places=MappingProxyType(
+            {
+                name: stand.places[name] if name in request.fixed else found.place(name)
+                for name in request.members
+            }
+        ),
+        policies=found.policies,
+        revision=snapshot.revision,
+        **more,
+        digest=naming.digest,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def inherited_end(ask: Ask, before: Decision | None, now: Instant) -> Instant | None:
+    """When the hold of the decision before ends, if this one is to go on with it.
+
+    One that is not held any more says nothing about how long.
+    """
+    if not ask.as_before or before is None or before.state_at(now) is not DecisionState.HELD:
+        return None
+    return before.expires_at
+
+
+def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 - two facts
+    """A decision that holds nothing new has nothing to confirm."""
+    if held:
+        return DecisionState.HELD
+    confirmed = decision_after(DecisionState.HELD, DecisionStep.CONFIRM)
+    return confirmed if building else decision_after(confirmed, DecisionStep.CLOSE)
+
+
+_SHARE: Final = 5
+"""Counting what more would fit may take this part of a solve's time, all roles together."""
+
+
+def _additional(parts: Parts, found: Found, ask: Ask) -> dict[str, Any]:
+    """The fields of a decision that say how many more members fit."""
+    limits = parts.limits
+    roles = {role.name: role for role in found.built.request.roles}
+    rooms = {
+        name: additional(
+            parts.solver,
+            found,
+            roles[name],
+            most=limits.additional,
+            time_limit=limits.time_limit // (_SHARE * len(ask.additional)),
+        )
+        for name in ask.additional
+    }
+    return {
+        "max_additional": MappingProxyType({name: room.count for name, room in rooms.items()}),
+        "at_least": frozenset(name for name, room in rooms.items() if not room.exact),
+    }
+
+
+def _to_hold(found: Found, stand: Standing) -> int:
+    """How many members have their place held by the decision: placed now, or held before."""
+    request = found.built.request
+    stay = sum(stand.of(name) is MemberStatus.HELD for name in request.fixed)
+    return len(request.members) - len(request.fixed) + stay
+
+
+def bounded(parts: Parts, decision: Decision, answer: Answer) -> tuple[Change, ...]:
+    """What is held, judged once more in the commit: others hold at the same time."""
+    wanted = _to_hold(answer.found, answer.stand)
+    limit = parts.limits.held_members
+    return (BoundHeld(decision.project_id, limit, wanted),) if wanted else ()
+
+
+def _held(stand: Standing) -> int:
+    return sum(status is MemberStatus.HELD for status in stand.status.values())
+
+
+def _check_quota(parts: Parts, ensemble: Ensemble, wanted: int, *, released: int) -> None:
+    limit = parts.limits.held_members
+    used = parts.store.held(ensemble.project_id) - released
+    if used + wanted > limit:
+        raise LimitExceeded("places held", limit=limit, used=max(used, 0), requested=wanted)

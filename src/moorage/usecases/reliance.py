@@ -1,0 +1,51 @@
+"""What an answer depends on: what must still be so when it is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.providers import ResourceProvider
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.joint import Found
+    from moorage.usecases.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Reliance:
+    """The fields of a `Changeset` of the same names."""
+
+    relies_on: Mapping[str, int]
+    seen: Mapping[str, ResourceProvider]
+    standing: Mapping[str, frozenset[str]]
+
+
+def reliance(snapshot: Snapshot, found: Found, stand: Standing) -> Reliance:
+    """Everything the judgement looked at.
+
+    Where a policy asked who else is on a host, nobody may come or go in its whole tree. On the
+    other hosts that members use, others may, while there is room (the commit judges that): only
+    what the hosts are must stay, and members that were not placed now must still stand there.
+    """
+    asked = {
+        snapshot.uuids[row]
+        for uuid in found.asked
+        for row in snapshot.tree(snapshot.row_of[uuid]).tolist()
+    }
+    consumers: dict[str, set[str]] = {}
+    for name in found.built.request.fixed:
+        for booking in stand.bookings[name]:
+            consumers.setdefault(booking.consumer, set()).add(booking.provider)
+    used = set(found.hosts.values()).union(*consumers.values())
+    return Reliance(
+        relies_on={
+            uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in sorted(asked | used)
+        },
+        seen={
+            uuid: snapshot.state(snapshot.row_of[uuid]).provider for uuid in sorted(used - asked)
+        },
+        standing={name: frozenset(providers) for name, providers in consumers.items()},
+    )

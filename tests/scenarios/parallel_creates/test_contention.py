@@ -1,0 +1,100 @@
+"""Decisions while unrelated placements commit all the time on the very same hosts."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from threading import Event
+from types import MappingProxyType
+from uuid import UUID
+
+import pytest
+
+from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.describe import read_ensemble
+from moorage.domain.providers import Inventory
+from moorage.solver.cpsat import CpSat
+from moorage.solver.portfolio import Portfolio
+from moorage.store import Ledger, open_store
+from moorage.testing.service import TENANT
+from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.delete_ensemble import delete_ensemble
+from moorage.usecases.joint import Ask
+from moorage.usecases.limits import Limits
+from moorage.usecases.parts import Parts
+from moorage.usecases.settle import Naming
+
+HOSTS = tuple(str(UUID(int=number + 1)) for number in range(6))
+WRITERS, DECISIONS = 6, 24
+BODY = {
+    "name": "shop",
+    "members": [{"name": "web", "count": 3, "resources": {"VCPU": 1}}],
+    "policies": [{"name": "apart", "type": "anti-affinity", "members": ["web"]}],
+}
+
+
+class Uuids:
+    """Different ones for every thread's sake."""
+
+    def __init__(self) -> None:
+        self._dice = Random(20261121)
+
+    def uuid(self) -> str:
+        return str(UUID(int=self._dice.getrandbits(128), version=4))
+
+    def salt(self) -> str:
+        return self.uuid()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    else:
+        url = str(request.getfixturevalue("postgres_url"))
+    with closing(open_store(url)) as opened:
+        changes = [
+            change
+            for host in HOSTS
+            for change in (
+                CreateProvider(host, f"h{host[-1]}"),
+                PutInventories(host, (Inventory("VCPU", 10_000),), None),
+            )
+        ]
+        opened.commit(Changeset(tuple(changes)))
+        yield opened
+
+
+def test_no_decision_is_sent_away_while_others_place_on_its_hosts(store: Ledger) -> None:
+    parts = Parts(store, Portfolio(CpSat()), Uuids(), Limits(), time.monotonic, time.sleep)
+    stop = Event()
+
+    def write(number: int) -> int:
+        dice, generation, written = Random(number), None, 0
+        server = Consumer(str(UUID(int=number + 1 << 64)), "other", "u", "INSTANCE")
+        while not stop.is_set():
+            host = dice.choice(HOSTS)
+            amounts = MappingProxyType({host: MappingProxyType({"VCPU": 1})})
+            change = ReplaceAllocations(server, amounts, generation)
+            generation = store.commit(Changeset((change,))).consumer_generations[server.uuid]
+            written += 1
+        return written
+
+    def decide(_: int) -> None:
+        made = create_ensemble(parts, TENANT, read_ensemble(BODY), Ask(), Naming(parts.ids.uuid()))
+        assert made.decision is not None
+        assert len({place.host for place in made.decision.places.values()}) == 3
+        delete_ensemble(parts, TENANT, made.ensemble.id, made.ensemble.generation)
+
+    with ThreadPoolExecutor(WRITERS) as writers, ThreadPoolExecutor(3) as deciders:
+        writing = [writers.submit(write, number) for number in range(WRITERS)]
+        try:
+            list(deciders.map(decide, range(DECISIONS)))
+        finally:
+            stop.set()
+        assert sum(one.result() for one in writing) > DECISIONS, "they met no one"
+    left = [one for _, one in store.bookings() if one.decision is not None]
+    assert left == []
