@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -329,9 +330,8 @@ def test_summaries_cover_whole_trees_of_the_providers_used() -> None:
         Node("other", None, {"VCPU": 1}),
     ]
     snapshot = fleet(nodes)
-    used = [
-        row for one in candidates(snapshot, of(VCPU=2, DISK_GB=1)) for row, _ in one.allocations
-    ]
+    found = candidates(snapshot, of(VCPU=2, DISK_GB=1))
+    used = np.array([row for one in found for row, _ in one.allocations])
     names = [snapshot.uuids[row] for row in summary_rows(snapshot, used, whole_trees=True).tolist()]
     assert names == ["cn", "numa", "nic", "ss"]
     names = [

@@ -30,6 +30,8 @@ from moorage.engine.view import Tree
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts, ResourceClass, Trait
     from moorage.engine.search import Picks
@@ -41,6 +43,8 @@ __all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches",
 _FIRST_BLOCK: Final = 128
 """Trees looked at at once to begin with; each block is four times the one before."""
 _LARGEST_BLOCK: Final = 8192
+_SPARSE: Final = 32
+"""Fewer rows than one in so many are sorted; more are marked in the fleet's length."""
 _FEW: Final = 64
 """Selections of one pattern that are kept for all trees like it; more are searched per tree."""
 _CHUNK: Final = 256
@@ -153,19 +157,23 @@ def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
     return kept
 
 
-def summary_rows(snapshot: Snapshot, used: Iterable[int], *, whole_trees: bool) -> Ints:
+def summary_rows(snapshot: Snapshot, used: NDArray[np.integer], *, whole_trees: bool) -> Ints:
     """Rows to summarise beside candidates: the providers used, or every one of their trees.
 
     Returns:
-        Ascending.
+        Ascending, each once.
     """
-    mask = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    rows = np.fromiter(used, dtype=np.int64)
-    if whole_trees:
-        mask[snapshot.root[rows]] = True
-        mask = snapshot.alive & mask[snapshot.root]
-    else:
-        mask[rows] = True
+    if not whole_trees or snapshot.trees.is_single:
+        return distinct(used, len(snapshot.uuids))
+    return np.sort(snapshot.trees.of_all(distinct(snapshot.root[used], len(snapshot.uuids))))
+
+
+def distinct(rows: NDArray[np.integer], size: int) -> Ints:
+    """Ascending, each once, of rows below `size`."""
+    if len(rows) * _SPARSE < size:
+        return np.unique(rows).astype(np.int64, copy=False)
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[rows] = True
     return np.flatnonzero(mask)
 
 

@@ -75,10 +75,7 @@ class Draft:
         old = self.old
         fields: dict[str, object] = {}
         if self.changed:
-            states = [*old.states, *[None] * (self.size - len(old.states))]
-            for row, state in self.changed.items():
-                states[row] = state
-            fields["states"] = tuple(states)
+            fields["states"] = old.states.replaced(self.changed, length=self.size, filler=None)
             fields["whereabouts"] = self._whereabouts()
             fields |= self._counters()
             fields |= self._classes()

@@ -40,6 +40,24 @@ class Grouping:
         last = int(np.searchsorted(self.keys, key, side="right"))
         return self.order[first:last]
 
+    def of_all(self, wanted: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The rows with each of the wanted keys, key by key."""
+        return ranges(self.keys, self.order, wanted)[1]
+
+
+def ranges(
+    keys: NDArray[np.integer], values: NDArray[np.integer], wanted: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All values under each wanted key: (index of the key, value) pairs, key by key.
+
+    `keys` are ascending, and may be repeated.
+    """
+    first = np.searchsorted(keys, wanted, side="left")
+    count = np.searchsorted(keys, wanted, side="right") - first
+    of = np.repeat(np.arange(len(wanted)), count)
+    at = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + first[of]
+    return of, values[at].astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Forest:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.engine import filters
+from moorage.engine.forest import ranges
 from moorage.engine.sharing import SHARES
 
 if TYPE_CHECKING:
@@ -99,27 +100,16 @@ def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
 def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
     """Per provider in reach: number of its tree, its row, whether it is of another tree."""
     trees = view.trees
-    tree, row = _ranges(trees.keys, trees.order, roots)
+    tree, row = ranges(trees.keys, trees.order, roots)
     lent = np.zeros(len(row), dtype=np.bool_)
     if len(plan.pairs):
-        for_tree, lender = _ranges(plan.pairs.anchor, plan.pairs.lender, roots)
+        for_tree, lender = ranges(plan.pairs.anchor, plan.pairs.lender, roots)
         tree = np.concatenate((tree, for_tree))
         row = np.concatenate((row, lender))
         lent = np.concatenate((lent, np.ones(len(lender), dtype=np.bool_)))
         order = np.argsort(tree, kind="stable")
         tree, row, lent = tree[order], row[order], lent[order]
     return tree, row, lent
-
-
-def _ranges(
-    keys: NDArray[np.integer], values: NDArray[np.integer], wanted: Ints
-) -> tuple[Ints, Ints]:
-    """All values under each wanted key: (index of the key, value) pairs, key by key."""
-    first = np.searchsorted(keys, wanted, side="left")
-    count = np.searchsorted(keys, wanted, side="right") - first
-    of = np.repeat(np.arange(len(wanted)), count)
-    at = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + first[of]
-    return of, values[at].astype(np.int64)
 
 
 def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:

@@ -16,6 +16,7 @@ import numpy as np
 from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.topology import EMPTY
+from moorage.engine.chunks import Chunks
 from moorage.engine.columns import ClassColumns, ProviderState, loads
 from moorage.engine.domains import numbered
 from moorage.engine.draft import Draft
@@ -72,7 +73,7 @@ class Snapshot:
     aggregates: Mapping[str, Rows]
     """Aggregate UUID -> rows, ascending."""
     topology: Topology
-    states: tuple[ProviderState | None, ...] = field(repr=False)
+    states: Chunks[ProviderState | None] = field(repr=False)
     """[P] what the store handed over; None for rows of deleted providers."""
     breaks: Ints = field(repr=False)
     """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
@@ -105,7 +106,7 @@ class Snapshot:
             traits=MappingProxyType({}),
             aggregates=MappingProxyType({}),
             topology=EMPTY,
-            states=(),
+            states=Chunks(),
             breaks=ints,
         )
 

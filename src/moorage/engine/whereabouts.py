@@ -6,7 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from moorage.engine.columns import ProviderState
 
@@ -21,7 +21,7 @@ class Whereabouts:
     of them; whoever looks up compares with the states of the own snapshot.
     """
 
-    def __init__(self, states: Sequence[ProviderState | None]) -> None:
+    def __init__(self, states: Iterable[ProviderState | None]) -> None:
         self._writing = Lock()
         self._rows: dict[str, tuple[int, ...]] = {}
         self._noted = 0

@@ -72,7 +72,7 @@ class Version:
 class Response:
     """What a handler answers, before it is written: shaped as the newest version has it.
 
-    `body` is a JSON value, or bytes of JSON put together by hand; None means an empty body.
+    `body` is a JSON value, or whatever the dialect knows to send as one; None means an empty body.
     `modified` is an instant in microseconds, None where the answer carries no cache headers.
     `location` is a path below the dialect's mount point.
     """

@@ -10,7 +10,7 @@ from moorage.http import request_id
 from moorage.http.wsgi import status_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from moorage.http.wsgi import Answer, ExcInfo, Headers, StartResponse
 
@@ -18,6 +18,11 @@ _log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.ASCII)
 _VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_WHOLE: Final = 1024 * 1024
+"""Bytes of a body that is sent in one piece. A larger piece would be copied on its way out into
+fresh memory each time, which costs more than sending it."""
+_PIECE: Final = 128 * 1024
+"""Bytes that are worth a turn of the event loop of their own."""
 
 
 class Response:
@@ -65,7 +70,7 @@ class Response:
         if isinstance(chunks, list | tuple):
             self._flush()
             finished()
-            return list(chunks)
+            return packed(chunks)
         stream = _Stream(chunks, finished, self._own_id)
         self._flush()
         return stream
@@ -120,6 +125,24 @@ class _Stream:
         close = getattr(self._chunks, "close", None)
         if close is not None:
             close()
+
+
+def packed(parts: Sequence[bytes]) -> list[bytes]:
+    """A body in one piece, or if it is large in several of a size that is quick to send."""
+    if sum(map(len, parts)) <= _WHOLE:
+        return [b"".join(parts)]
+    found: list[bytes] = []
+    some: list[bytes] = []
+    size = 0
+    for part in parts:
+        some.append(part)
+        size += len(part)
+        if size >= _PIECE:
+            found.append(b"".join(some))
+            some, size = [], 0
+    if some:
+        found.append(b"".join(some))
+    return found
 
 
 def _no_writing(data: bytes) -> object:

@@ -128,8 +128,8 @@ class _Bridge:
         self.running.add(thread)
         try:
             chunks = self._application(self._common | scope, begun)
-            if isinstance(chunks, list):
-                body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            if isinstance(chunks, list) and len(chunks) <= 1:
+                body = chunks[0] if chunks else b""
                 protocol.response_bytes(begun.status, begun.headers, body)
             else:
                 protocol.response_iter(begun.status, begun.headers, _Parts(chunks))

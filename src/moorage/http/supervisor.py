@@ -181,6 +181,8 @@ def listen(host: str, port: int, backlog: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        # A body sent in parts would wait for the peer's acknowledgment before its last one.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
             if hasattr(socket, name):
                 listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

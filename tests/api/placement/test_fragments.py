@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api.placement.fragments import (
-    BLOCK,
     Fragments,
     allocation_requests,
     batched_requests,
@@ -25,6 +24,7 @@ from moorage.engine.candidates import (
     first,
     pieces,
 )
+from moorage.engine.chunks import SIZE
 from moorage.engine.snapshot import ProviderState, Snapshot
 
 
@@ -78,11 +78,12 @@ def test_candidates_are_written_as_they_are(
     query = CandidateQuery(tuple(groups), Rules(isolate))
     found = list(candidates(snapshot, query))
     body, used = batched_requests(snapshot, pieces(query), first(batches(snapshot, query), None))
-    assert normal(body) == normal(allocation_requests(snapshot, found))
-    assert used == {row for one in found for row, _ in one.allocations}
+    whole = allocation_requests(snapshot, found)
+    assert normal(b"[%b]" % b"".join(body)) == normal(b"[%b]" % whole)
+    assert set(used.tolist()) == {row for one in found for row, _ in one.allocations}
 
 
-@pytest.mark.parametrize("hosts", [0, 1, BLOCK, 3 * BLOCK + 7])
+@pytest.mark.parametrize("hosts", [0, 1, SIZE, 2 * SIZE + 7])
 def test_pieces_follow_every_change_of_a_provider(hosts: int) -> None:
     made: list[int] = []
 
@@ -91,8 +92,8 @@ def test_pieces_follow_every_change_of_a_provider(hosts: int) -> None:
         return state.provider.name.encode()
 
     def said(snapshot: Snapshot, rows: Any) -> list[str]:
-        text = fragments.within(snapshot, np.asarray(rows, dtype=np.int64), before=b"[", after=b"]")
-        return text.decode()[1:-1].split(",") if len(rows) else []
+        parts = fragments.of(snapshot, np.asarray(rows, dtype=np.int64))
+        return b"".join(parts).decode().split(",") if len(rows) else []
 
     fragments = Fragments(encode)
     snapshot = fleet(hosts, 0)

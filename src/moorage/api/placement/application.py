@@ -105,7 +105,7 @@ class _Dialect:
         headers = rendering.success_headers(response, body, _base(environ))
         headers += _version_headers(spoken)
         start_response(_line(response.status), headers)
-        return [body]
+        return body
 
     def shapes(self, mount: str) -> Fragments:
         """See `Parts`."""
@@ -202,8 +202,8 @@ def _lowered(spoken: Spoken, operation: str, response: Response) -> Response:
         response = replace(response, modified=None)
     if not spoken.lowers(operation):
         return response
-    if isinstance(response.body, bytes):
-        response = replace(response, body=msgspec.json.decode(response.body))
+    if isinstance(response.body, rendering.Assembled):
+        response = replace(response, body=msgspec.json.decode(b"".join(response.body)))
     return spoken.lowered(operation, response)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from moorage.api.placement import candidate_query
 from moorage.api.placement.fragments import allocation_requests, batched_requests
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
+from moorage.api.placement.rendering import assembled
 from moorage.engine.candidates import batches, first, pieces, summary_rows
 from moorage.http.microversion import Response
 from moorage.usecases.presented import candidates_for, presented
@@ -31,11 +34,16 @@ def list_all(parts: Parts, request: Request) -> Response:
         requests, used = batched_requests(snapshot, pieces(query), found)
     else:
         own = list(islice(candidates_for(snapshot, query, shown), limit))
-        used = {row for one in own for row, _ in one.allocations}
-        requests = allocation_requests(snapshot, own)
+        used = np.array([row for one in own for row, _ in one.allocations], dtype=np.int64)
+        requests = [allocation_requests(snapshot, own)]
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
-    before = b'{"allocation_requests":%b,"provider_summaries":{' % requests
-    body = parts.summaries.within(snapshot, rows, before=before, after=b"}}")
+    body = assembled(
+        b'{"allocation_requests":[',
+        requests,
+        b'],"provider_summaries":{',
+        parts.summaries.of(snapshot, rows),
+        b"}}",
+    )
     return Response(body=body, modified=parts.store.now())
 
 

@@ -7,13 +7,15 @@ UUIDs, made once for all trees in which the same positions give the same.
 
 from __future__ import annotations
 
-from operator import is_
-from typing import TYPE_CHECKING, Final, TypeAlias
+from itertools import compress, count, pairwise
+from operator import is_not
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 
 from moorage.api.placement.names import trait_order
+from moorage.engine.chunks import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,17 +30,16 @@ if TYPE_CHECKING:
     Encode: TypeAlias = Callable[[Snapshot, int, ProviderState], bytes]
 
 _encode = msgspec.json.Encoder().encode
-_NOTHING: Final[tuple[None, bytes]] = (None, b"")
 _HOLE: Final = "%s"
-BLOCK: Final = 64
-"""Rows whose pieces are also kept joined."""
+_TABLE: Final = 256 * 1024
+"""Bytes of candidates written at once."""
 
 
 # --- candidates -----------------------------------------------------------------------------
 
 
 def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes:
-    """The candidates as the newest version shows them: by provider, with mappings."""
+    """The candidates as the newest version shows them, by comma: by provider, with mappings."""
     uuids = snapshot.uuids
     shown = [
         {
@@ -49,35 +50,40 @@ def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes
         }
         for one in found
     ]
-    return _encode(shown)
+    return _encode(shown)[1:-1]
 
 
 def batched_requests(
     snapshot: Snapshot, pieces: Sequence[Piece], found: Sequence[Batch]
-) -> tuple[bytes, set[int]]:
+) -> tuple[list[bytes], Rows]:
     """The same for candidates that are still together by what they have in common.
 
     Returns:
-        The list as bytes, and the rows of every provider that gives something.
+        The texts, and the rows of every provider that gives something, perhaps repeated.
     """
-    writer = _Writer(snapshot.uuids, pieces)
-    texts: list[str] = []
-    used: set[int] = set()
+    writer = _Writer(snapshot, pieces)
+    texts: list[bytes] = []
     for batch in found:
         if len(batch.trees) == 1:
             tree = batch.trees[0].tolist()
-            texts += [writer.one([tree[at] for at in picks], used) for picks in batch.selections]
+            each = [writer.one([tree[at] for at in picks]) for picks in batch.selections]
+            texts.append(f"{','.join(each)},".encode())
         else:
-            texts += writer.alike(batch, used)
-    return f"[{','.join(texts)}]".encode(), used
+            texts += writer.alike(batch)
+    if texts:
+        texts[-1] = texts[-1][:-1]
+    return texts, writer.used()
 
 
 class _Writer:
     """Texts of one query's candidates. Class names and suffixes hold no percent sign."""
 
-    def __init__(self, uuids: Sequence[str], pieces: Sequence[Piece]) -> None:
-        self._uuids = uuids
+    def __init__(self, snapshot: Snapshot, pieces: Sequence[Piece]) -> None:
+        self._snapshot = snapshot
+        self._uuids = snapshot.uuids
         self._pieces = pieces
+        self._givers: set[int] = set()
+        self._columns: list[Rows] = []
         self._giving = [1 << n if piece.wants else 0 for n, piece in enumerate(pieces)]
         self._suffixed = [n for n, piece in enumerate(pieces) if piece.suffix]
         self._plain = [n for n, piece in enumerate(pieces) if not piece.suffix]
@@ -87,36 +93,30 @@ class _Writer:
         self._maps: list[dict[int, str]] = [{} for _ in pieces]
         """Per suffixed piece: row -> its entry in `mappings`."""
 
-    def one(self, rows: Sequence[int], used: set[int]) -> str:
-        """The candidate in which these rows give the pieces; adds givers to `used`."""
+    def used(self) -> Rows:
+        """The rows of who gives something in what was written, perhaps repeated."""
+        return np.concatenate([np.fromiter(self._givers, dtype=np.int64), *self._columns])
+
+    def one(self, rows: Sequence[int]) -> str:
+        """The candidate in which these rows give the pieces."""
         gives: dict[int, int] = {}
         for row, bit in zip(rows, self._giving, strict=True):
             gives[row] = gives.get(row, 0) | bit
         amounts = [self._gives.get(item) or self._entry(*item) for item in gives.items() if item[1]]
-        used.update([row for row, bits in gives.items() if bits])
+        self._givers.update([row for row, bits in gives.items() if bits])
         names = [self._maps[n].get(rows[n]) or self._mapping(n, rows[n]) for n in self._suffixed]
         if self._plain:
             names.append(_mapping("", [self._uuids[row] for row in {rows[n] for n in self._plain}]))
         return _candidate(amounts, names)
 
-    def alike(self, batch: Batch, used: set[int]) -> Iterator[str]:
+    def alike(self, batch: Batch) -> Iterator[bytes]:
         """The candidates in which the same positions of several trees give the same."""
         givers: set[int] = set()
         forms = [self._form(picks, givers) for picks in batch.selections]
-        uuids = self._uuids
-        names: dict[int, list[str]] = {}
-        for position in {hole for _, holes in forms for hole in holes}:
-            rows = batch.trees[:, position].tolist()
-            names[position] = [uuids[row] for row in rows]
-            if position in givers:
-                used.update(rows)
+        self._columns += [batch.trees[:, position] for position in givers]
+        filled = _by_columns if _alike_long(self._snapshot, batch.trees) else _one_by_one
         for text, holes in forms:
-            if len(set(holes)) == 1:
-                parts = text.split(_HOLE)
-                yield from [name.join(parts) for name in names[holes[0]]]
-            else:
-                columns = [names[hole] for hole in holes]
-                yield from [text % those for those in zip(*columns, strict=True)]
+            yield from filled(self._snapshot, text, [batch.trees[:, hole] for hole in holes])
 
     def _form(self, picks: Picks, givers: set[int]) -> tuple[str, Sequence[int]]:
         """A candidate's text with holes, and the positions whose UUIDs fill them in turn."""
@@ -161,6 +161,50 @@ class _Writer:
         return f'{{"resources":{_encode(sums).decode()}}}'
 
 
+def _by_columns(snapshot: Snapshot, text: str, columns: Sequence[Rows]) -> Iterator[bytes]:
+    """A text with holes, filled with names of one length row by row, a comma after each.
+
+    All copies of the text stand in one table of bytes, and each hole is one column of it.
+    """
+    names = _names(snapshot)
+    width = names.itemsize
+    parts = f"{text},".encode().split(_HOLE.encode())
+    form = np.frombuffer((b"\0" * width).join(parts), dtype=np.uint8)
+    starts = np.cumsum([len(part) + width for part in parts[:-1]]) - width
+    some = max(1, _TABLE // len(form))
+    for first in range(0, len(columns[0]), some):
+        table = np.tile(form, (len(columns[0][first : first + some]), 1))
+        for start, rows in zip(starts.tolist(), columns, strict=True):
+            hole = np.ndarray((len(table),), names.dtype, table, start, (len(form),))
+            hole[:] = names[rows[first : first + some]]
+        yield table.tobytes()
+
+
+def _one_by_one(snapshot: Snapshot, text: str, columns: Sequence[Rows]) -> Iterator[bytes]:
+    """The same for names of any length."""
+    uuids = snapshot.uuids
+    for rows in zip(*[column.tolist() for column in columns], strict=True):
+        yield f"{text % tuple([uuids[row] for row in rows])},".encode()
+
+
+def _alike_long(snapshot: Snapshot, rows: Rows) -> bool:
+    """Whether all these rows have names of one length, in ASCII, as UUIDs have."""
+    names = _names(snapshot)
+    return bool(names.itemsize and names[rows].view(np.uint8).all())
+
+
+def _names(snapshot: Snapshot) -> NDArray[np.bytes_]:
+    """UUIDs by row, filled up with NUL to one length; empty where one of them is not ASCII."""
+    kept = snapshot.cache.get("names")
+    if not isinstance(kept, np.ndarray):
+        try:
+            kept = np.array(snapshot.uuids, dtype=np.bytes_)
+        except UnicodeEncodeError:
+            kept = np.zeros(0, dtype=np.bytes_)
+        snapshot.cache["names"] = kept
+    return kept
+
+
 def _candidate(amounts: Sequence[str], names: Sequence[str]) -> str:
     return f'{{"allocations":{{{",".join(amounts)}}},"mappings":{{{",".join(names)}}}}}'
 
@@ -174,63 +218,84 @@ def _mapping(suffix: str, uuids: Sequence[str]) -> str:
 
 
 class Fragments:
-    """Encoded pieces by row, each kept as long as the provider's state is the same value.
+    """What is said of each provider, encoded once per state of it and kept joined.
 
-    May be used from several threads: a piece and the state it was made from change together.
+    One text for each chunk of the snapshot's states, which is good as long as the chunk is the
+    same value: an answer about much of a fleet is these very texts. May be used from several
+    threads: a text and the chunk it was made from change together.
     """
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode
-        self._kept: list[tuple[ProviderState | None, bytes]] = []
-        self._blocks: dict[int, tuple[tuple[ProviderState | None, ...], bytes]] = {}
-        """Pieces of neighbouring rows, joined: answers about much of a fleet are mostly these."""
+        self._kept: dict[int, _Joined] = {}
 
-    def within(self, snapshot: Snapshot, rows: Rows, *, before: bytes, after: bytes) -> bytes:
-        """The pieces of some living rows, ascending, by comma, between two texts."""
-        pieces = list(self._pieces(snapshot, rows))
-        if not pieces:
-            return before + after
-        # Megabytes: they are copied once.
-        pieces[0] = before + pieces[0]
-        pieces[-1] += after
-        return b",".join(pieces)
+    def of(self, snapshot: Snapshot, rows: Rows) -> list[bytes]:
+        """What is said of some living rows, ascending, by comma; in as few parts as may be."""
+        parts: list[bytes] = []
+        for number, some in _by_chunk(rows):
+            joined = self._joined(snapshot, number)
+            text, ends = joined.text, joined.ends
+            if some[-1] - some[0] + 1 == len(some):
+                parts.append(text[ends[some[0]] : ends[some[-1] + 1]])
+            else:
+                parts.append(b"".join([text[ends[at] : ends[at + 1]] for at in some]))
+        if parts:
+            parts[-1] = parts[-1][:-1]
+        return parts
 
-    def _pieces(self, snapshot: Snapshot, rows: Rows) -> Iterator[bytes]:
-        """Row by row, but block by block where a whole block is wanted."""
-        counts = np.bincount(rows // BLOCK)
-        whole = counts == BLOCK
-        if not whole.any():
-            yield from self._each(snapshot, rows.tolist())
-            return
-        start, all_rows = 0, rows.tolist()
-        for block, count in enumerate(counts.tolist()):
-            if count == BLOCK:
-                yield self._block(snapshot, block)
-            elif count:
-                yield from self._each(snapshot, all_rows[start : start + count])
-            start += count
+    def _joined(self, snapshot: Snapshot, number: int) -> _Joined:
+        states = snapshot.states.parts[number]
+        kept = self._kept.get(number, _EMPTY)
+        if kept.states is not states:
+            if len(kept.states) > len(states):  # the snapshot is an older one
+                kept = _EMPTY
+            encode, first = self._encode, number * SIZE
+            kept = self._kept[number] = kept.renewed(
+                states, lambda at, state: encode(snapshot, first + at, state)
+            )
+        return kept
 
-    def _each(self, snapshot: Snapshot, rows: Sequence[int]) -> list[bytes]:
-        states, kept = snapshot.states, self._kept
-        if len(kept) < len(states):
-            kept.extend([_NOTHING] * (len(states) - len(kept)))
-        pieces = []
-        for row in rows:
-            entry = kept[row]
-            if entry[0] is not states[row]:
-                state = snapshot.state(row)
-                entry = kept[row] = (state, self._encode(snapshot, row, state))
-            pieces.append(entry[1])
-        return pieces
 
-    def _block(self, snapshot: Snapshot, block: int) -> bytes:
-        first = block * BLOCK
-        states = snapshot.states[first : first + BLOCK]
-        kept = self._blocks.get(block)
-        if kept is None or not all(map(is_, kept[0], states)):
-            text = b",".join(self._each(snapshot, range(first, first + BLOCK)))
-            kept = self._blocks[block] = (states, text)
-        return kept[1]
+class _Joined(NamedTuple):
+    """What is said of the providers of one chunk, a comma after each; nothing of deleted ones."""
+
+    states: tuple[ProviderState | None, ...]
+    text: bytes
+    ends: list[int]
+    """[i] where the piece before item i ends, and its own begins."""
+
+    def renewed(
+        self,
+        states: tuple[ProviderState | None, ...],
+        said: Callable[[int, ProviderState], bytes],
+    ) -> _Joined:
+        """The same for states that follow: only what is said of changed ones is made anew."""
+        more = len(states) - len(self.states)
+        ends = [*self.ends, *[self.ends[-1]] * more]
+        changed = list(compress(count(), map(is_not, (*self.states, *[None] * more), states)))
+        sizes = np.diff(ends)
+        parts: list[bytes] = []
+        at = 0
+        for one in changed:
+            state = states[one]
+            piece = b"" if state is None else said(one, state) + b","
+            sizes[one] = len(piece)
+            parts += (self.text[ends[at] : ends[one]], piece)
+            at = one + 1
+        parts.append(self.text[ends[at] :])
+        return _Joined(states, b"".join(parts), [0, *np.cumsum(sizes).tolist()])
+
+
+_EMPTY: Final = _Joined((), b"", [0])
+
+
+def _by_chunk(rows: Rows) -> Iterator[tuple[int, list[int]]]:
+    """Ascending rows as numbers of chunks with the places there."""
+    number = rows // SIZE
+    first = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(rows)]
+    places = (rows % SIZE).tolist()
+    for start, end in pairwise(first if len(rows) else ()):
+        yield int(number[start]), places[start:end]
 
 
 def summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:

@@ -11,6 +11,7 @@ import numpy as np
 from moorage.api.placement import query
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
+from moorage.api.placement.rendering import assembled
 from moorage.domain.requests import RequestGroup
 from moorage.http.microversion import Response
 from moorage.usecases import providers as usecase
@@ -63,7 +64,7 @@ def list_all(parts: Parts, request: Request) -> Response:
     rows = usecase.matching(snapshot, group, name=request.value("name"), uuid=request.value("uuid"))
     shown = parts.shapes(request.mount)
     return Response(
-        body=shown.within(snapshot, rows, before=b'{"resource_providers":[', after=b"]}"),
+        body=assembled(b'{"resource_providers":[', shown.of(snapshot, rows), b"]}"),
         modified=_newest(snapshot, rows) if len(rows) else parts.store.now(),
     )
 

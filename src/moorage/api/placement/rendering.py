@@ -13,6 +13,8 @@ from moorage.api.placement.refusals import UNDEFINED
 from moorage.http.negotiation import JSON_TYPE, accepts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.api.placement.refusals import Refusal
     from moorage.http.microversion import JSON, Response
 
@@ -33,12 +35,12 @@ _STOCK: Final = {
 MICROSECONDS: Final = 1_000_000
 
 
-def success_headers(response: Response, body: bytes, base: str) -> list[tuple[str, str]]:
+def success_headers(response: Response, body: Sequence[bytes], base: str) -> list[tuple[str, str]]:
     """Headers of a handler's answer; `base` is scheme, host and mount point."""
     headers = []
     if response.body is not None:
         headers.append(("content-type", JSON_TYPE))
-    headers.append(("content-length", str(len(body))))
+    headers.append(("content-length", str(sum(map(len, body)))))
     if response.location is not None:
         headers.append(("location", base + response.location))
     if response.modified is not None:
@@ -49,11 +51,28 @@ def success_headers(response: Response, body: bytes, base: str) -> list[tuple[st
     return headers
 
 
-def encoded(body: JSON) -> bytes:
-    """A body as bytes; bytes are JSON already."""
+class Assembled(tuple[bytes, ...]):
+    """A JSON body put together of texts: sent one after the other, and never copied into one."""
+
+    __slots__ = ()
+
+
+def assembled(*texts: bytes | Sequence[bytes]) -> Assembled:
+    """A body of these texts and sequences of texts."""
+    parts: list[bytes] = []
+    for one in texts:
+        if isinstance(one, bytes):
+            parts.append(one)
+        else:
+            parts.extend(one)
+    return Assembled(parts)
+
+
+def encoded(body: JSON) -> list[bytes]:
+    """A body as texts to be sent one after the other; none for no body."""
     if body is None:
-        return b""
-    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+        return []
+    return list(body) if isinstance(body, Assembled) else [msgspec.json.encode(body)]
 
 
 def detail(status: int, message: str, *, method: str, accept: str, content_type: str) -> str:
@@ -89,7 +108,7 @@ def refusal_body(
 def refusal_page(accept: str | None, status: int, text: str, document: JSON) -> tuple[str, bytes]:
     """Content type and bytes of an error: JSON, unless only HTML or plain text is accepted."""
     if accepts(accept, JSON_TYPE):
-        return JSON_TYPE, encoded(document)
+        return JSON_TYPE, b"".join(encoded(document))
     title = f"{status} {HTTPStatus(status).phrase}"
     if accepts(accept, "text/html"):
         page = (

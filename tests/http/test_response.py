@@ -1,0 +1,14 @@
+"""A body in several parts is the body."""
+
+import pytest
+
+from moorage.http.response import packed
+
+
+@pytest.mark.parametrize(
+    "sizes", [[], [0], [5], [1, 2, 3], [900_000, 300_000, 10, 0, 7], [10] * 200_000]
+)
+def test_a_body_in_parts_is_sent_whole(sizes: list[int]) -> None:
+    parts = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
+    assert b"".join(packed(parts)) == b"".join(parts)
+    assert len(packed(parts)) <= 1 + sum(sizes) // 100_000
