@@ -7,15 +7,13 @@ import contextlib
 import io
 import json
 import os
-import subprocess
-import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import pytest
+from tests.servers.replica import Replica
 
 pytestmark = [
     pytest.mark.process,
@@ -23,40 +21,20 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
-Openstack = Callable[..., Any]
+COMMANDS = {one.name.replace("_", " "): one for one in entry_points(group="openstack.placement.v1")}
+"""Every command the plug-in brings, by the words one types."""
 
 
-def ready_line(log: Path, process: subprocess.Popen[bytes]) -> str:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        text = log.read_text()
-        found = [line for line in text.splitlines() if line.startswith("moorage: serving on ")]
-        if found:
-            return found[0]
-        assert process.poll() is None, text
-        time.sleep(0.05)
-    pytest.fail(f"no server after a minute: {log.read_text()}")
+def command_of(words: str) -> str:
+    """The longest of the plug-in's commands that the words begin with."""
+    return max((one for one in COMMANDS if f"{words} ".startswith(f"{one} ")), key=len)
 
 
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where Placement is served, by `moorage serve` on a database of its own."""
-    home = tmp_path_factory.mktemp("served")
-    log = home / "log"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MOORAGE_")}
-    command = [sys.executable, "-m", "moorage.cli.main", "serve", "--port", "0"]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, "--database", f"sqlite:///{home}/ledger.db"],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**kept, "HOME": str(home)},
-        )
-    try:
-        yield ready_line(log, process).split()[3] + "/placement"
-    finally:
-        process.terminate()
-        process.wait(30)
+def shows(command: EntryPoint) -> bool:
+    """Whether a command has an answer to show, and so an option for its format."""
+    from cliff.display import DisplayCommandBase
+
+    return issubclass(command.load(), DisplayCommandBase)
 
 
 def forget_clients() -> None:
@@ -68,86 +46,134 @@ def forget_clients() -> None:
             one._handle = None
 
 
+class Openstack:
+    """The `openstack` command, which remembers what it was used for."""
+
+    def __init__(self) -> None:
+        self.used: set[str] = set()
+
+    def __call__(self, words: str, *, version: str = "1.39") -> Any:
+        """The answer of a command that must end well; None if it shows none."""
+        from openstackclient.shell import OpenStackShell
+
+        command = command_of(words)
+        self.used.add(command)
+        shown = shows(COMMANDS[command])
+        as_json = ["-f", "json"] if shown else []
+        forget_clients()
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = OpenStackShell().run(
+                ["--os-placement-api-version", version, *words.split(), *as_json]
+            )
+        assert status == 0, f"{words}: {err.getvalue()}"
+        return json.loads(out.getvalue()) if shown else None
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where Placement is served, by `moorage serve` on a database of its own."""
+    home = tmp_path_factory.mktemp("served")
+    server = Replica(home, f"sqlite:///{home}/ledger.db")
+    server.start()
+    server.up()
+    yield f"http://127.0.0.1:{server.port}/placement"
+    server.down()
+
+
 @pytest.fixture
 def openstack(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Openstack:
-    """Run one command at a microversion; its output, read as JSON if there is any."""
-    from openstackclient.shell import OpenStackShell
-
     for name in [name for name in os.environ if name.startswith("OS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("OS_AUTH_TYPE", "admin_token")
     monkeypatch.setenv("OS_TOKEN", "admin")
     monkeypatch.setenv("OS_ENDPOINT", endpoint)
-
-    def run(command: str, *more: str, version: str = "1.39", shows: bool = True) -> Any:
-        words = [*command.split(), *more, *(("-f", "json") if shows else ())]
-        forget_clients()
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = OpenStackShell().run(["--os-placement-api-version", version, *words])
-        assert status == 0, f"{words}: {err.getvalue()}"
-        text = out.getvalue()
-        return json.loads(text) if shows and text else text
-
-    return run
+    return Openstack()
 
 
-def test_providers_and_inventories(openstack: Openstack) -> None:
-    made = openstack("resource provider create h1")
-    own = made["uuid"]
+def test_every_command(openstack: Openstack) -> None:
+    keep_providers(openstack)
+    keep_classes_and_traits(openstack)
+    keep_allocations(openstack)
+    assert openstack.used == COMMANDS.keys()
+
+
+def keep_providers(openstack: Openstack) -> None:
+    own = openstack("resource provider create h1")["uuid"]
     assert openstack(f"resource provider show {own}")["name"] == "h1"
-    openstack(f"resource provider create h1-gpu --parent-provider {own}")
+    child = openstack(f"resource provider create h1-gpu --parent-provider {own}")["uuid"]
     tree = openstack(f"resource provider list --in-tree {own}")
     assert {one["name"] for one in tree} == {"h1", "h1-gpu"}
     openstack(f"resource provider inventory set {own} --resource VCPU=8 --resource MEMORY_MB=4096")
     openstack(f"resource provider inventory class set {own} VCPU --total 16")
     found = openstack(f"resource provider inventory list {own}")
-    assert {one["resource_class"]: one["total"] for one in found} == {
-        "VCPU": 16,
-        "MEMORY_MB": 4096,
-    }
+    totals = {one["resource_class"]: one["total"] for one in found}
+    assert totals == {"VCPU": 16, "MEMORY_MB": 4096}
+    assert openstack(f"resource provider inventory show {own} VCPU")["total"] == 16
     listed = openstack("resource provider list --resource VCPU=16")
     assert [one["uuid"] for one in listed] == [own]
-    openstack(f"resource provider set {own} --name renamed")
-    assert openstack("resource provider list --name renamed")[0]["uuid"] == own
-
-
-def test_traits_classes_and_aggregates(openstack: Openstack) -> None:
-    own = openstack("resource provider create h2")["uuid"]
-    openstack("trait create CUSTOM_RACK_A", shows=False)
-    openstack(f"resource provider trait set {own} --trait CUSTOM_RACK_A --trait HW_CPU_X86_AVX2")
-    found = openstack("resource provider list --required CUSTOM_RACK_A --forbidden HW_NUMA_ROOT")
-    assert [one["uuid"] for one in found] == [own]
-    openstack("resource class create CUSTOM_SESSIONS", shows=False)
-    names = [one["name"] for one in openstack("resource class list")]
-    assert names[0] == "VCPU"
-    assert names[-1] == "CUSTOM_SESSIONS"
-    aggregate = str(uuid.uuid4())
-    openstack(f"resource provider aggregate set {own} --aggregate {aggregate} --generation 1")
+    aggregate = uuid.uuid4()
+    generation = openstack(f"resource provider show {own}")["generation"]
+    openstack(
+        f"resource provider aggregate set {own} --aggregate {aggregate} --generation {generation}"
+    )
+    assert openstack(f"resource provider aggregate list {own}") == [{"uuid": str(aggregate)}]
     member = openstack(f"resource provider list --member-of {aggregate}")
     assert [one["uuid"] for one in member] == [own]
+    openstack(f"resource provider inventory delete {own} --resource-class VCPU")
+    openstack(f"resource provider set {own} --name renamed")
+    assert openstack("resource provider list --name renamed")[0]["uuid"] == own
+    openstack(f"resource provider delete {child}")
+    assert len(openstack(f"resource provider list --in-tree {own}")) == 1
 
 
-def test_allocations_usages_and_candidates(openstack: Openstack) -> None:
+def keep_classes_and_traits(openstack: Openstack) -> None:
+    own = openstack("resource provider create h2")["uuid"]
+    openstack("trait create CUSTOM_RACK_A")
+    assert openstack("trait show CUSTOM_RACK_A") == {"name": "CUSTOM_RACK_A"}
+    openstack(f"resource provider trait set {own} --trait CUSTOM_RACK_A --trait HW_CPU_X86_AVX2")
+    carried = openstack(f"resource provider trait list {own}")
+    assert {one["name"] for one in carried} == {"CUSTOM_RACK_A", "HW_CPU_X86_AVX2"}
+    assert openstack("trait list --associated --name startswith:CUSTOM_") == [
+        {"name": "CUSTOM_RACK_A"}
+    ]
+    found = openstack("resource provider list --required CUSTOM_RACK_A --forbidden HW_NUMA_ROOT")
+    assert [one["uuid"] for one in found] == [own]
+    openstack(f"resource provider trait delete {own}")
+    openstack("trait delete CUSTOM_RACK_A")
+    assert openstack("trait list --name startswith:CUSTOM_") == []
+    openstack("resource class create CUSTOM_SESSIONS")
+    openstack("resource class set CUSTOM_MEETINGS")
+    assert openstack("resource class show CUSTOM_SESSIONS") == {"name": "CUSTOM_SESSIONS"}
+    names = [one["name"] for one in openstack("resource class list")]
+    assert (names[0], names[-2:]) == ("VCPU", ["CUSTOM_SESSIONS", "CUSTOM_MEETINGS"])
+    openstack("resource class delete CUSTOM_SESSIONS")
+    names = [one["name"] for one in openstack("resource class list")]
+    assert names[-1] == "CUSTOM_MEETINGS"
+    assert "CUSTOM_SESSIONS" not in names
+
+
+def keep_allocations(openstack: Openstack) -> None:
     own = openstack("resource provider create h3")["uuid"]
     openstack(f"resource provider inventory set {own} --resource VGPU=8")
-    consumer, owner = str(uuid.uuid4()), "--project-id p3 --user-id u3 --consumer-type INSTANCE"
-    written = openstack(
-        f"resource provider allocation set {consumer} --allocation rp={own},VGPU=3 {owner}"
-    )
+    consumer, owner = uuid.uuid4(), "--project-id p3 --user-id u3 --consumer-type INSTANCE"
+    wanted = f"{consumer} --allocation rp={own},VGPU=3"
+    written = openstack(f"resource provider allocation set {wanted} {owner}")
     assert written[0]["resources"] == {"VGPU": 3}
     shown = openstack(f"resource provider allocation show {consumer}")
     assert shown[0]["consumer_type"] == "INSTANCE"
-    used = openstack(f"resource provider usage show {own}")
-    assert used == [{"resource_class": "VGPU", "usage": 3}]
-    used = openstack("resource usage show p3", version="1.37")
-    assert used == [{"resource_class": "VGPU", "usage": 3}]
+    used = [{"resource_class": "VGPU", "usage": 3}]
+    assert openstack(f"resource provider usage show {own}") == used
+    assert openstack("resource usage show p3", version="1.37") == used
     found = openstack("allocation candidate list --resource VGPU=5")
     assert [one["resource provider"] for one in found] == [own]
     assert openstack("allocation candidate list --resource VGPU=6") == []
     openstack(f"resource provider allocation unset {consumer}")
-    openstack(f"resource provider inventory delete {own}", shows=False)
-    openstack(f"resource provider delete {own}", shows=False)
+    assert openstack(f"resource provider allocation show {consumer}") == []
+    openstack(f"resource provider allocation set {wanted} {owner}")
+    openstack(f"resource provider allocation delete {consumer}")
+    openstack(f"resource provider inventory delete {own}")
+    openstack(f"resource provider delete {own}")
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.7", "1.11", "1.14", "1.20", "1.28"])

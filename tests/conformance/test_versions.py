@@ -23,6 +23,8 @@ def test_the_history_is_placements() -> None:
         ("placement 1.9", "1.9"),
         ("compute 2.1, Placement 1.10", "1.10"),
         ("compute latest", "1.0"),
+        ("placement", "1.0"),
+        ("placement 1.3, placement 1.10", "1.10"),
         ("  placement   1.2 ", "1.2"),
     ],
 )
@@ -39,7 +41,7 @@ def test_the_version_spoken_is_told_back(wire: Any, header: str | None, spoken: 
     [
         ("placement pony.horse", 400, "invalid version string: pony.horse"),
         ("placement 1", 400, "invalid version string: 1"),
-        ("placement", 400, "invalid version string: placement"),
+        ("placement LATEST", 400, "invalid version string: LATEST"),
         ("placement 1.40", 406, "Unacceptable version header: 1.40"),
         ("placement 0.9", 406, "Unacceptable version header: 0.9"),
     ],

@@ -227,14 +227,10 @@ class History:
 def asked_version(header: str | None, service: str) -> str | None:
     """The version text the header gives for `service` (names compare without case), or None.
 
-    Raises:
-        InvalidVersion: the service is named without a version.
+    The last that names the service with anything counts, as with OpenStack's own parser.
     """
-    for part in (header or "").split(","):
-        words = part.split()
-        if not words or words[0].lower() != service:
-            continue
-        if len(words) != 2:  # noqa: PLR2004 - a service and a version
-            raise InvalidVersion(part.strip())
-        return LATEST if words[1].lower() == LATEST else words[1]
+    for part in reversed((header or "").split(",")):
+        name, _, version = part.strip().partition(" ")
+        if name.lower() == service and version.strip():
+            return version.strip()
     return None

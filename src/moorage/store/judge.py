@@ -77,7 +77,9 @@ def judge(batch: Batch) -> None:
         for row in batch.connection.execute(_OCCUPANCY, parameters):
             span = (row.start_at, row.end_at, int(row.amount))
             occupancy.setdefault((row.provider, row.resource_class), []).append(span)
-        for pair in sorted(pair for pair in batch.added if pair[0] in set(providers)):
+        pairs = sorted(pair for pair in batch.added if pair[0] in set(providers))
+        _judge_names(batch, [pair for pair in pairs if pair not in inventories])
+        for pair in pairs:
             _judge_units(batch, pair, inventories.get(pair))
             _judge_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
     _judge_dropped(batch)
@@ -88,10 +90,18 @@ def _inventories(batch: Batch, providers: list[str]) -> dict[Pair, Inventory]:
     return {(row.provider, row.resource_class): rows.inventory(row) for row in found}
 
 
+def _judge_names(batch: Batch, without_inventory: list[Pair]) -> None:
+    """A class that nobody knows, or that the changeset itself drops, before what does not fit."""
+    for provider, name in without_inventory:
+        if not batch.knows_class(name):
+            raise UnknownName("resource class", name, path=f"allocations.{provider}.resources")
+    for provider, name in without_inventory:
+        if (provider, name) in batch.dropped:
+            raise InventoryInUse(provider, (name,))
+
+
 def _judge_units(batch: Batch, pair: Pair, inventory: Inventory | None) -> None:
     provider, name = pair
-    if inventory is None and not batch.knows_class(name):
-        raise UnknownName("resource class", name, path=f"allocations.{provider}.resources")
     for amount in sorted(batch.amounts.get(pair, ())):
         rule = "no inventory" if inventory is None else inventory.rule_broken_by(amount)
         if rule is not None:

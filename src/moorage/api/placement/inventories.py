@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.api.placement.names import unknown_classes
 from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
 from moorage.domain.errors import InvalidDescription, NotFound, ProviderConflict
 from moorage.domain.providers import Inventory
@@ -71,6 +72,8 @@ def update(parts: Parts, request: Request) -> Response:
     _expect(provider, body)
     inventory = read(request, name, body, "update", provider)
     if _find(provider, name) is None:
+        if unknown_classes(parts.store, parts.store.snapshot(), [name]):
+            raise NotFound("resource class", name)
         raise InvalidDescription(
             f"No inventory record with resource class for resource provider {provider.uuid}: "
             f"No inventory of class {name} found."
