@@ -12,6 +12,7 @@ import uuid
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api import native, placement
@@ -20,19 +21,27 @@ from moorage.http.cors import with_cors
 from moorage.http.forwarded import with_proxies
 from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
+from moorage.http.metrics_page import PATH, MetricsPage
 from moorage.http.strategy import strategy
 from moorage.settings import Effective, configure
+from moorage.solver import channel
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.store.settable_clock import SettableClock
+from moorage.telemetry import table
+from moorage.telemetry.instruments import CONTENT_TYPE, Metrics
+from moorage.telemetry.vitals import Vitals
+from moorage.telemetry.watch import RequestWatch, StoreWatch, WatchedExpiry, WatchedSolver
 from moorage.usecases.expire import expire
 from moorage.usecases.parts import Parts
 from moorage.workers import expiry
+from moorage.workers.pulse import Pulse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from moorage.http.auth import Authenticate
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.usecases.ports import Clock, Solver, Store
@@ -68,21 +77,32 @@ def create_app(
     Raises:
         MoorageError: the database cannot be opened.
     """
-    parts = make_parts(settings, store=store, solver=solver, clock=clock)
-    return assemble(settings, parts)
+    metrics = Metrics()
+    parts = make_parts(
+        settings,
+        store=store or open_ledger(settings, metrics, clock),
+        solver=WatchedSolver(solver or _solver_in_this_process(), metrics),
+    )
+    signs = Signs(metrics, lambda: metrics.page({}), {"database": parts.store.snapshot})
+    return assemble(settings, parts, signs)
 
 
-def make_parts(
-    settings: Settings,
-    *,
-    store: Store | None = None,
-    solver: Solver | None = None,
-    clock: Clock | None = None,
-) -> Parts:
+@dataclass(frozen=True)
+class Signs:
+    """What a process shows of itself."""
+
+    metrics: Metrics
+    page: Callable[[], bytes]
+    """The text of `/metrics`."""
+    checks: Mapping[str, Callable[[], object]]
+    """What `/readyz` asks, by name."""
+
+
+def make_parts(settings: Settings, *, store: Store, solver: Solver) -> Parts:
     """What the use cases are given."""
     return Parts(
-        store=store or _open(settings, clock),
-        solver=solver or _solver_in_this_process(),
+        store=store,
+        solver=solver,
         ids=RandomIds(),
         limits=settings.limits,
         stopwatch=time.monotonic,
@@ -90,7 +110,7 @@ def make_parts(
     )
 
 
-def assemble(settings: Settings, parts: Parts) -> Application:
+def assemble(settings: Settings, parts: Parts, signs: Signs) -> Application:
     """The dialects over these parts, mounted on the kernel."""
     clock = None if settings.clock_file is None else SettableClock(settings.clock_file)
     known = strategy(settings.server.auth, settings.callers)
@@ -118,13 +138,15 @@ def assemble(settings: Settings, parts: Parts) -> Application:
     house = House(
         version=version("moorage"),
         places={mount.name: mount.prefix or "/" for mount in mounts},
-        checks={"database": parts.store.snapshot},
+        checks=signs.checks,
+        pages={PATH: _metrics_page(settings, signs, known.authenticate)},
     )
     kernel = Kernel(
         mounts,
         authenticate=known.authenticate,
         house=house,
         bounds=settings.server.bounds,
+        watch=RequestWatch(signs.metrics),
     )
     open_to_pages = with_cors(kernel, settings.server.cors)
     return with_proxies(open_to_pages, settings.server.trusted_proxies)
@@ -133,14 +155,30 @@ def assemble(settings: Settings, parts: Parts) -> Application:
 def application(config: Mapping[str, Any]) -> Application:
     """The application of an HTTP worker process, with its background work started.
 
-    `config` is what `moorage.service` sends: the effective settings, and the
-    address of the solver processes.
+    `config` is what `moorage.service` sends: the effective settings, the address of the solver
+    processes, the folder where the workers count, and the worker's own name.
     """
     settings = configure(Effective(**config["effective"]))
-    parts = make_parts(settings, solver=Portfolio(PoolSolver(config["solver"])))
-    parts.store.snapshot()  # read in before the first request, not during it
-    expiry.start(parts.store, partial(expire, parts), interval=_EXPIRY_SECONDS)
-    return assemble(settings, parts)
+    metrics = Metrics(Path(config["counts"]), config["worker"])
+    metrics.count(table.STARTS, metrics.worker)
+    ledger = open_ledger(settings, metrics)
+    solver = WatchedSolver(Portfolio(PoolSolver(config["solver"])), metrics)
+    parts = make_parts(settings, store=ledger, solver=solver)
+    up = partial(channel.up, config["solver"], settings.pool.processes)
+    vitals = Vitals(ledger, metrics, solvers_up=up)
+    pulse = Pulse(vitals.looks, told=vitals.told)
+    pulse.start()  # reads the ledger in before the first request, not during it
+    expire_one = WatchedExpiry(partial(expire, parts), metrics)
+    expiry.start(ledger, expire_one, interval=_EXPIRY_SECONDS, done=vitals.round_done)
+    checks = {name: partial(pulse.check, name) for name in vitals.looks}
+    return assemble(settings, parts, Signs(metrics, lambda: metrics.page(vitals.asked), checks))
+
+
+def _metrics_page(settings: Settings, signs: Signs, authenticate: Authenticate) -> MetricsPage:
+    server = settings.server
+    return MetricsPage(
+        signs.page, CONTENT_TYPE, server.metrics_from, server.trusted_proxies, authenticate
+    )
 
 
 def _solver_in_this_process() -> Solver:
@@ -149,9 +187,14 @@ def _solver_in_this_process() -> Solver:
     return Portfolio(CpSat())
 
 
-def _open(settings: Settings, clock: Clock | None) -> Store:
+def open_ledger(settings: Settings, metrics: Metrics, clock: Clock | None = None) -> Ledger:
+    """The ledger the settings name, with its work counted.
+
+    Raises:
+        MoorageError: the database cannot be opened.
+    """
     if clock is None and settings.clock_file is not None:
         clock = SettableClock(settings.clock_file)
     if settings.database_directory is not None:
         settings.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return open_store(settings.database, clock=clock)
+    return open_store(settings.database, clock=clock, watch=StoreWatch(metrics))

@@ -13,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moorage import logs
 from moorage.domain.errors import MoorageError
-from moorage.http import access_log, probe, supervisor
+from moorage.http import probe, supervisor
 from moorage.http.offspring import Program
 from moorage.settings import configure, masked
 from moorage.solver import channel
+from moorage.telemetry import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +41,7 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
     """
     settings = configure(effective)
     config = settings.server
-    access_log.configure(config.log_level)
+    logs.configure(config.log.level, config.log.form)
     if config.tls is not None:
         _check_certificate(config.tls)
     try:
@@ -60,11 +62,12 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
     with (
         listener,
         channel.listen(address, settings.pool.queue) as queue,
+        files.folder() as counts,
         _pid_file(config.pid_file),
     ):
         programs = [
-            *_http_workers(settings, effective, listener.fileno(), address),
-            *_solver_workers(settings, queue.fileno()),
+            *_http_workers(settings, effective, listener.fileno(), address, counts),
+            *_solver_workers(settings, queue.fileno(), address),
         ]
         return supervisor.Supervisor(
             programs,
@@ -92,43 +95,41 @@ def _check_certificate(tls: Tls) -> None:
 
 
 def _http_workers(
-    settings: Settings, effective: Effective, listener: int, address: str
+    settings: Settings, effective: Effective, listener: int, address: str, counts: Path
 ) -> Iterator[Program]:
     """The first opens the database, and migrates it if need be, before the others start."""
     config = {
         "application": "moorage.app:application",
-        "settings": {
-            "effective": asdict(effective),
-            "solver": address,
-        },
         "listener": listener,
         "tls": None if settings.server.tls is None else asdict(settings.server.tls),
-        "threads": settings.server.bounds.running + settings.server.bounds.readers,
-        "log_level": settings.server.log_level,
+        "wire": asdict(settings.server.wire),
+        "log": asdict(settings.server.log),
     }
+    given = {"effective": asdict(effective), "solver": address, "counts": str(counts)}
     for number in range(settings.server.workers):
         yield Program(
             f"HTTP worker {number + 1}",
             "moorage.http.worker:main",
-            config,
+            config | {"settings": given | {"worker": str(number + 1)}},
             (listener,),
             vital=number == 0,
             waits=number > 0,
         )
 
 
-def _solver_workers(settings: Settings, queue: int) -> Iterator[Program]:
+def _solver_workers(settings: Settings, queue: int, address: str) -> Iterator[Program]:
     config = {
         "solver": "moorage.solver.cpsat:CpSat",
         "listener": queue,
+        "address": address,
         "memory": settings.pool.memory,
-        "log_level": settings.server.log_level,
+        "log": asdict(settings.server.log),
     }
     for number in range(settings.pool.processes):
         yield Program(
             f"solver {number + 1}",
             "moorage.solver.worker:main",
-            config,
+            config | {"number": number + 1},
             (queue,),
             serves_others=True,
         )

@@ -220,16 +220,9 @@ def test_the_access_log_has_no_secret_and_no_second_line(
     client: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "moorage.access")
-    reply = client()(
-        "GET",
-        "/v1/x\ny?password=hunter2",
-        token="s3cret:project",
-        environ={"HTTP_X_OPENSTACK_REQUEST_ID": SENT},
-    )
+    client()("GET", "/v1/x\ny?password=hunter2", token="s3cret:project")
     [record] = [record for record in caplog.records if record.name == "moorage.access"]
     line = record.getMessage()
-    assert re.fullmatch(
-        rf"GET /v1/x%0Ay 200 \d+\.\dms {reply.headers['x-openstack-request-id']} for {SENT}", line
-    )
+    assert re.fullmatch(r"GET /v1/x%0Ay 200 \d+\.\dms", line)
     assert "hunter2" not in line
     assert "s3cret" not in line

@@ -23,6 +23,28 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Wire:
+    """Bounds of one worker's connections."""
+
+    connections: int
+    """Open at a time; more wait to be accepted."""
+    threads: int
+    """Requests in progress at a time, those included whose body is being received."""
+    idle_seconds: float
+    """For the head of a request to come, and for a connection to be kept without one."""
+    body_seconds: float
+    """For the body of a request to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What is logged, and in which form (see `moorage.logs`)."""
+
+    level: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallersConfig:
     """What the strategies of authentication need beyond the request."""
 
@@ -43,8 +65,11 @@ class ServerConfig:
     mounts: Mapping[str, str]
     """Name of a dialect -> its path, empty for the root."""
     bounds: Bounds
-    log_level: str
+    wire: Wire
+    log: LogConfig
     pid_file: str | None
+    metrics_from: tuple[str, ...]
+    """Addresses and networks that may read `/metrics` without a token."""
     tls: Tls | None = None
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks whose X-Forwarded headers are believed."""

@@ -34,7 +34,7 @@ def with_proxies(app: Application, trusted: Sequence[str]) -> Application:
     networks = [ipaddress.ip_network(one) for one in trusted]
 
     def forwarded(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        peer = _address(environ.get("REMOTE_ADDR", ""))
+        peer = address_of(environ)
         if peer is not None and any(peer in network for network in networks):
             _believe(environ)
         return app(environ, start_response)
@@ -42,9 +42,10 @@ def with_proxies(app: Application, trusted: Sequence[str]) -> Application:
     return forwarded
 
 
-def _address(peer: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def address_of(environ: Environ) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Where the connection comes from; None where that is not known."""
     try:
-        found = ipaddress.ip_address(peer)
+        found = ipaddress.ip_address(environ.get("REMOTE_ADDR", ""))
     except ValueError:
         return None
     # A socket for both families shows an IPv4 client as ::ffff:10.0.0.1.

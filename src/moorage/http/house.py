@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from moorage.http import request_id as ids
+from moorage.http.forwarded import PREFIX
 from moorage.http.refusals import refusal
-from moorage.http.wsgi import json_answer
+from moorage.http.wsgi import ROUTE, json_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moorage.http.wsgi import Answer
+    from moorage.http.wsgi import Answer, Environ
+
+Page: TypeAlias = "Callable[[Environ], Answer]"
 
 _log = logging.getLogger(__name__)
 
-_READING: Final = frozenset({"GET", "HEAD"})
+READING: Final = frozenset({"GET", "HEAD"})
 
 
 @dataclass(frozen=True)
 class House:
-    """The routes outside every dialect. None needs a token, none tells a secret.
+    """The routes outside every dialect. None tells a secret; only further `pages` may ask who asks.
 
     `checks` are called for `/readyz`: name -> function that raises when the part is not usable.
     """
@@ -32,12 +35,15 @@ class House:
     places: Mapping[str, str]
     """Name of a mount -> its path."""
     checks: Mapping[str, Callable[[], object]]
+    pages: Mapping[str, Page] = field(default_factory=dict)
+    """Further pages by path."""
 
-    def answer(self, method: str, path: str, request_id: str, before: str = "") -> Answer:
-        """The answer for a path that no mount has; `before` is what a proxy puts before paths."""
+    def answer(self, environ: Environ, path: str) -> Answer:
+        """The answer for a path that no mount has."""
+        method, request_id = environ["REQUEST_METHOD"], environ[ids.ENVIRON]
         page = self.early(path)
         if path in {"", "/"}:
-            page = partial(self._discovery, before)
+            page = self._discovery
         if page is None:
             return refusal(
                 HTTPStatus.NOT_FOUND,
@@ -45,7 +51,8 @@ class House:
                 "Nothing is here. GET / says what is served where.",
                 request_id,
             )
-        if method not in _READING:
+        environ[ROUTE] = path or "/"
+        if method not in READING:
             return refusal(
                 HTTPStatus.METHOD_NOT_ALLOWED,
                 "http.method_not_allowed",
@@ -53,13 +60,15 @@ class House:
                 request_id,
                 ("allow", "GET, HEAD"),
             )
-        return page()
+        return page(environ)
 
-    def early(self, path: str) -> Callable[[], Answer] | None:
+    def early(self, path: str) -> Page | None:
         """The pages that stay reachable even when a dialect is mounted at `/`."""
-        return {"/healthz": self._health, "/readyz": self._readiness}.get(path)
+        own = {"/healthz": self._health, "/readyz": self._readiness}
+        return own.get(path) or self.pages.get(path)
 
-    def _discovery(self, before: str) -> Answer:
+    def _discovery(self, environ: Environ) -> Answer:
+        before = environ.get(PREFIX, "")  # what a proxy takes off the path
         services = [
             {"name": name, "links": [{"rel": "self", "href": before + path}]}
             for name, path in sorted(self.places.items())
@@ -68,10 +77,10 @@ class House:
             HTTPStatus.OK, {"name": "moorage", "version": self.version, "services": services}
         )
 
-    def _health(self) -> Answer:
+    def _health(self, _environ: Environ) -> Answer:
         return json_answer(HTTPStatus.OK, {"status": "alive"})
 
-    def _readiness(self) -> Answer:
+    def _readiness(self, _environ: Environ) -> Answer:
         states = {name: _state(name, check) for name, check in self.checks.items()}
         ready = all(state == "ready" for state in states.values())
         return json_answer(
@@ -83,7 +92,7 @@ class House:
 def _state(name: str, check: Callable[[], object]) -> str:
     try:
         check()
-    except Exception:  # noqa: BLE001 - the failure is the finding; its details are for the log
-        _log.warning("not ready: %s", name, exc_info=True)
+    except Exception as error:  # noqa: BLE001 - the failure is the finding; details are for the log
+        _log.warning("not ready: %s: %s", name, error)
         return "not ready"
     return "ready"

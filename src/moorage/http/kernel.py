@@ -3,7 +3,8 @@
 In this order: request id, text that is UTF-8, mount by longest prefix, authentication, the whole
 body within bounds, the dialect. Then, whatever happened: one well-formed answer with the request
 id, one line in the access log, no internals told. A dialect is a plain WSGI application; it finds
-`moorage.request_id`, `moorage.global_request_id` and `moorage.caller` in its environ.
+`moorage.request_id`, `moorage.global_request_id` and `moorage.caller` in its environ, and puts the
+template of the path it knew into `moorage.route`.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ import threading
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
+from moorage import logs
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
 from moorage.http import access_log, forwarded, request_id
 from moorage.http.body import BodyReader, Vanished
-from moorage.http.refusals import refusal, unauthorized
+from moorage.http.house import READING
+from moorage.http.refusals import busy, refusal, unauthorized
 from moorage.http.response import Response
-from moorage.http.wsgi import status_line
+from moorage.http.wsgi import MOUNT, status_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +49,7 @@ class Mount:
     """`/placement`; the empty string for the root."""
     app: Application
     open_paths: frozenset[str] = frozenset({"", "/"})
-    """Paths below the prefix whose GET needs no token, and looks at none."""
+    """Paths below the prefix whose GET and HEAD need no token, and look at none."""
     unauthorized: Callable[[str], Answer] = unauthorized
     """What a request without valid credentials gets."""
 
@@ -67,6 +70,17 @@ class Bounds:
     """Request bodies being received."""
 
 
+class Watch(Protocol):
+    """Who is told of every answered request."""
+
+    def __call__(self, environ: Environ, status: int, seconds: float, /) -> None:
+        """It was answered so, and took so long."""
+
+
+def _nobody(environ: Environ, status: int, seconds: float) -> None:
+    """Nobody is told."""
+
+
 class Kernel:
     """The application."""
 
@@ -77,10 +91,12 @@ class Kernel:
         authenticate: Authenticate,
         house: House,
         bounds: Bounds = Bounds(),
+        watch: Watch = _nobody,
     ) -> None:
         self._mounts = sorted(mounts, key=lambda mount: len(mount.prefix), reverse=True)
         self._authenticate = authenticate
         self._house = house
+        self._watch = watch
         self._bodies = BodyReader(limit=bounds.body, readers=bounds.readers)
         self._turns = threading.BoundedSemaphore(bounds.running)
 
@@ -95,8 +111,13 @@ class Kernel:
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
         response = Response(start_response, own_id)
 
+        logs.bind(logs.Ids(own_id, sent_id or ""))
+
         def finished() -> None:
-            access_log.write(environ, path, response.status, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            access_log.write(environ, path, response.status, seconds)
+            self._watch(environ, response.status, seconds)
+            logs.bind(logs.NONE)
 
         try:
             chunks = self._respond(environ, path, response)
@@ -114,13 +135,12 @@ class Kernel:
         if not _is_text(path, environ.get("QUERY_STRING", "")):
             return response.give(_not_understood("path and query must be UTF-8", own_id))
         mount = self._mount_of(path)
-        before = environ.get(forwarded.PREFIX, "")
         if mount is None:
-            answer = self._house.answer(environ["REQUEST_METHOD"], path, own_id, before)
-            return response.give(answer)
-        environ["SCRIPT_NAME"] = before + mount.prefix
+            return response.give(self._house.answer(environ, path))
+        environ[MOUNT] = mount.name
+        environ["SCRIPT_NAME"] = environ.get(forwarded.PREFIX, "") + mount.prefix
         environ["PATH_INFO"] = inner = path[len(mount.prefix) :]
-        is_open = environ["REQUEST_METHOD"] == "GET" and inner in mount.open_paths
+        is_open = environ["REQUEST_METHOD"] in READING and inner in mount.open_paths
         refused = None if is_open else self._take_caller(environ, mount, own_id)
         if refused is None:
             refused = self._take_body(environ, own_id)
@@ -140,7 +160,7 @@ class Kernel:
         try:
             caller = self._authenticate(environ, own_id)
         except Busy as error:
-            return _busy(error, own_id)
+            return busy(error, own_id)
         if caller is None:
             return mount.unauthorized(own_id)
         environ[CALLER] = caller
@@ -160,7 +180,7 @@ class Kernel:
         except InvalidDescription as error:
             return _not_understood(error.message, own_id)
         except Busy as error:
-            return _busy(error, own_id)
+            return busy(error, own_id)
         return None
 
 
@@ -178,16 +198,6 @@ def _is_text(path: str, query: str) -> bool:
 
 def _not_understood(detail: str, own_id: str) -> Answer:
     return refusal(HTTPStatus.BAD_REQUEST, "http.bad_request", detail, own_id)
-
-
-def _busy(error: Busy, own_id: str) -> Answer:
-    return refusal(
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "http.busy",
-        error.message,
-        own_id,
-        ("retry-after", str(error.retry_after)),
-    )
 
 
 def _internal(own_id: str) -> Answer:

@@ -14,6 +14,7 @@ from moorage.http.wsgi import json_answer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.errors import Busy
     from moorage.http.wsgi import Answer
 
 Challenge: TypeAlias = tuple[tuple[str, str], ...]
@@ -42,6 +43,17 @@ def refusal(
         "request_id": request_id,
     }
     return json_answer(status, {"errors": [error]}, *headers)
+
+
+def busy(error: Busy, request_id: str) -> Answer:
+    """503, and when to come again."""
+    return refusal(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "http.busy",
+        error.message,
+        request_id,
+        ("retry-after", str(error.retry_after)),
+    )
 
 
 def unauthorized(request_id: str, *, challenge: Challenge = ()) -> Answer:

@@ -10,6 +10,8 @@ guard that use.
 
 from __future__ import annotations
 
+import logging
+import resource
 import signal
 import sys
 import threading
@@ -18,12 +20,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.http import supervisor
+from moorage.http.slow_bodies import SlowBodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from moorage.http.config import Tls
+    from moorage.http.config import Tls, Wire
     from moorage.http.wsgi import Application, Environ, ExcInfo, Headers
 
 # Typed as anything: the stubs of these private parts lag behind them.
@@ -32,25 +35,24 @@ _futures: Any = import_module("granian._futures")
 _loops: Any = import_module("granian._loops")
 _http: Any = import_module("granian.http")
 
-_CONNECTIONS: Final = 2048
-"""Open connections one worker serves at a time."""
+_log = logging.getLogger(__name__)
+
+_OWN_FILES: Final = 512
+"""Descriptors a worker needs beside its connections: databases, solvers, files."""
 _IDLE_THREAD_SECONDS: Final = 30
-_HEAD_MILLISECONDS: Final = 30_000
-"""How long a client may take to send a request's head, or keep a connection without one."""
 _LEAST_TLS: Final = "tls1.2"
 _TICK: Final = 0.02
 _QUIET_SECONDS: Final = 0.3
 """How long nothing must run before a server that was told to stop leaves its connections."""
 
 
-def serve(
-    application: Application, descriptor: int, *, threads: int, tls: Tls | None = None
-) -> None:
+def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | None = None) -> None:
     """Serve until SIGTERM; requests that run then are finished first.
 
     A client that holds a connection without a request that runs does not delay the end.
-    `descriptor` is a listening TCP socket; `threads` bounds the requests handled at a time. Threads
-    are made as they are needed. With `tls` it speaks HTTPS. Must be called in the main thread.
+    `descriptor` is a listening TCP socket; `wire` has the bounds of connections and threads.
+    Threads are made as they are needed. With `tls` it speaks HTTPS. Must be called in the main
+    thread.
     """
     stop = _granian.WorkerSignal()
     stopped = threading.Event()
@@ -68,16 +70,18 @@ def serve(
         1,
         (None, holder),
         None,
-        blocking_threads=threads,
-        py_threads=threads,
+        blocking_threads=wire.threads,
+        py_threads=wire.threads,
         py_threads_idle_timeout=_IDLE_THREAD_SECONDS,
-        backpressure=_CONNECTIONS,
+        backpressure=_room_for(wire.connections),
         http_mode="1",
-        http1_opts=_http.HTTP1Settings(header_read_timeout=_HEAD_MILLISECONDS),
+        http1_opts=_http.HTTP1Settings(header_read_timeout=int(wire.idle_seconds * 1000)),
         metrics=(None, None),
         **_encryption(tls),
     )
-    bridge = _Bridge(application)
+    bodies = SlowBodies(wire.body_seconds)
+    bodies.watch()
+    bridge = _Bridge(application, bodies)
     scheduler = _futures._new_cbscheduler(  # noqa: SLF001 - see the module's docstring
         _loops.loops.get("asyncio"), bridge, impl_asyncio=True
     )
@@ -86,10 +90,23 @@ def serve(
     quiet_since = time.monotonic()
     while not stopped.wait(_TICK):
         now = time.monotonic()
-        if bridge.running:
+        if bodies.running:
             quiet_since = now
         elif now - quiet_since > _QUIET_SECONDS:
             return
+
+
+def _room_for(connections: int) -> int:
+    """How many connections there may be: fewer than asked for where descriptors are short."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _OWN_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    room = connections if soft == resource.RLIM_INFINITY else min(connections, soft - _OWN_FILES)
+    if room < connections:
+        _log.warning("the limit on open files allows %d connections, not %d", room, connections)
+    return max(room, 1)
 
 
 def _encryption(tls: Tls | None) -> dict[str, Any]:
@@ -108,10 +125,9 @@ def _encryption(tls: Tls | None) -> dict[str, Any]:
 class _Bridge:
     """From Granian's call to WSGI's."""
 
-    def __init__(self, application: Application) -> None:
-        self.running: set[int] = set()
-        """Threads inside a request."""
+    def __init__(self, application: Application, bodies: SlowBodies) -> None:
         self._application = application
+        self._bodies = bodies
         self._common: Environ = {
             "SCRIPT_NAME": "",
             "wsgi.version": (1, 0),
@@ -124,17 +140,17 @@ class _Bridge:
 
     def __call__(self, protocol: Any, scope: Environ) -> int:  # noqa: ANN401 - a Rust object
         begun = _Begun()
-        thread = threading.get_ident()
-        self.running.add(thread)
+        environ = self._common | scope
+        self._bodies.begin(environ)
         try:
-            chunks = self._application(self._common | scope, begun)
+            chunks = self._application(environ, begun)
             if isinstance(chunks, list) and len(chunks) <= 1:
                 body = chunks[0] if chunks else b""
                 protocol.response_bytes(begun.status, begun.headers, body)
             else:
                 protocol.response_iter(begun.status, begun.headers, _Parts(chunks))
         finally:
-            self.running.discard(thread)
+            self._bodies.end()
         return begun.status
 
 

@@ -6,8 +6,9 @@ import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from moorage.http import access_log, server
-from moorage.http.config import Tls
+from moorage import logs
+from moorage.http import server
+from moorage.http.config import Tls, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,14 +20,14 @@ def main(config: Mapping[str, Any]) -> None:
     """Serve until told to stop.
 
     `config` has `application` (`module:function` that makes the WSGI application from
-    `settings`), `settings`, `listener` (descriptor of a listening socket), `threads`, `tls`
-    (`cert` and `key`, or None), `log_level`.
+    `settings`), `settings`, `listener` (descriptor of a listening socket), `wire` (fields of
+    `Wire`), `tls` (`cert` and `key`, or None), `log` (arguments of `logs.configure`).
     """
-    access_log.configure(config["log_level"])
+    logs.configure(**config["log"])
     module, _, name = config["application"].partition(":")
     make: Callable[[Mapping[str, Any]], Application] = getattr(import_module(module), name)
     application = make(config["settings"])
     gc.collect()
     gc.freeze()  # what stands now stays: the collector need not look at it again
     tls = Tls(**config["tls"]) if config["tls"] else None
-    server.serve(application, config["listener"], threads=config["threads"], tls=tls)
+    server.serve(application, config["listener"], wire=Wire(**config["wire"]), tls=tls)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from moorage.options.access import ACCESS
+from moorage.options.operation import OPERATION
 from moorage.options.service import SERVICE
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 MOUNTS: Final[Mapping[str, str]] = {"placement": "/placement", "native": "/v1"}
 """Every dialect and its path, unless `mount` says otherwise."""
 
-SETTINGS: Final = (*SERVICE, *ACCESS)
+SETTINGS: Final = (*SERVICE, *OPERATION, *ACCESS)
 """All of them, in the order they are shown."""
 
 

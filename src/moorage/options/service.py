@@ -10,7 +10,6 @@ from moorage.options.kinds import (
     duration,
     host,
     mount,
-    one_of,
     show_size,
     size,
     whole,
@@ -127,13 +126,6 @@ SERVICE: Final = (
         "1000",
         "N",
         "Explanations of refusals kept for one project, with their instances: the newest.",
-    ),
-    Setting(
-        "log_level",
-        one_of("debug", "info", "warning", "error"),
-        "info",
-        "LEVEL",
-        "What is logged to standard error: debug, info (a line per request), warning, error.",
     ),
     Setting(
         "clock_file",

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api.placement.access import RulesConfig
-from moorage.http.config import CallersConfig, ServerConfig, Tls, is_loopback
+from moorage.domain.period import SECOND
+from moorage.http.config import (
+    CallersConfig,
+    LogConfig,
+    ServerConfig,
+    Tls,
+    Wire,
+    is_loopback,
+)
 from moorage.http.cors import CorsConfig
 from moorage.http.kernel import Bounds
 from moorage.options import default_database
@@ -37,6 +45,8 @@ class Settings:
     server: ServerConfig
     pool: PoolConfig
     limits: Limits
+    traces: str
+    """Where traces go: `off` or `otlp`."""
 
 
 def configure(effective: Effective) -> Settings:
@@ -68,7 +78,14 @@ def configure(effective: Effective) -> Settings:
             cors=_cors(value),
             mounts=_mounts(effective),
             bounds=Bounds(body=value["body_limit"], running=value["threads"], readers=READERS),
-            log_level=value["log_level"],
+            wire=Wire(
+                connections=value["connections"],
+                threads=value["threads"] + READERS,
+                idle_seconds=value["idle_timeout"] / SECOND,
+                body_seconds=value["body_timeout"] / SECOND,
+            ),
+            log=LogConfig(level=value["log_level"], form=value["log_format"]),
+            metrics_from=tuple(value["metrics_from"]),
             pid_file=value["pid_file"] or None,
         ),
         pool=PoolConfig(
@@ -76,6 +93,7 @@ def configure(effective: Effective) -> Settings:
             queue=value["solver_queue"],
             memory=value["solver_memory"],
         ),
+        traces=value["traces"],
         limits=Limits(
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],
@@ -95,6 +113,8 @@ def _mounts(effective: Effective) -> dict[str, str]:
     """Name -> prefix of what is served; the root's is empty."""
     named = dict(entry.split("=", 1) for entry in effective.values["mount"])
     places = {name: path.rstrip("/") for name, path in named.items() if path}
+    if not places:
+        raise BadSetting("mount", effective.sources["mount"], "nothing is left to serve")
     if len(set(places.values())) < len(places):
         raise BadSetting("mount", effective.sources["mount"], "two mounts have the same path")
     return places
@@ -146,6 +166,7 @@ def _check_together(effective: Effective) -> None:
         ("hold_default", "longest_hold"),
         ("claim_lifetime", "longest_claim"),
         ("solve_time_limit", "longest_time_limit"),
+        ("idle_timeout", "body_timeout"),
     ):
         if value[less] > value[more]:
             raise BadSetting(less, source[less], f"it is longer than {more}")

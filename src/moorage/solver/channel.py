@@ -42,6 +42,31 @@ def new_address() -> str:
     return f"moorage-solver-{secrets.token_hex(16)}"
 
 
+def announce(address: str, number: int) -> socket.socket:
+    """Say that solver process `number` is up: as long as what is returned is open."""
+    sign = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sign.bind(_sign(address, number))
+    return sign
+
+
+def up(address: str, most: int) -> int:
+    """How many of the processes numbered from 1 to `most` are up, free or not."""
+    return sum(_is_up(address, number) for number in range(1, most + 1))
+
+
+def _is_up(address: str, number: int) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as caller:
+        try:
+            caller.connect(_sign(address, number))
+        except OSError:
+            return False
+        return True
+
+
+def _sign(address: str, number: int) -> str:
+    return f"\0{address}-{number}"
+
+
 def listen(address: str, queue: int) -> socket.socket:
     """The socket solver processes inherit; about `queue` requests may wait on it."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

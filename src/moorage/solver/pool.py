@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from moorage import logs
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
 from moorage.engine import instance
@@ -49,7 +50,9 @@ class PoolSolver:
         connection = self._turn(deadline)
         try:
             left = max(int((deadline - time.monotonic()) * SECOND), 1)
-            connection.send_bytes(json.dumps({"time_limit": left, "seed": seed}).encode())
+            ids = logs.current()
+            terms = {"time_limit": left, "seed": seed, "for": [ids.own, ids.called_by]}
+            connection.send_bytes(json.dumps(terms).encode())
             connection.send_bytes(message)
             if not connection.poll(left / SECOND + _MARGIN):
                 raise Busy("the solver went past its time limit", retry_after=5)

@@ -12,12 +12,12 @@ import logging
 import os
 import resource
 import socket
-import sys
 import threading
 import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage import logs
 from moorage.domain.period import SECOND
 from moorage.engine import instance
 from moorage.solver import channel
@@ -43,27 +43,30 @@ def main(config: Mapping[str, Any]) -> None:
     """Serve until killed.
 
     `config` has `solver` (`module:name` of something callable that makes a `Solver`), `listener`
-    (descriptor of the queue's socket), `memory` (bytes) and `log_level`.
+    (descriptor of the queue's socket), `address` and `number` (to be found by), `memory` (bytes)
+    and `log` (arguments of `logs.configure`).
     """
-    logging.basicConfig(
-        level=config["log_level"].upper(),
-        stream=sys.stderr,
-        format="%(asctime)s %(process)d %(levelname)s %(name)s %(message)s",
-    )
+    logs.configure(**config["log"])
     module, _, name = config["solver"].partition(":")
     solver: Solver = getattr(import_module(module), name)()
     solver.solve(toy_problem(), time_limit=5 * SECOND, seed=0)
     resource.setrlimit(resource.RLIMIT_DATA, (config["memory"], config["memory"]))
     listener = socket.socket(fileno=config["listener"])
-    _log.debug("ready for problems")
-    while True:
-        try:
-            connection = channel.accept(listener)
-        except channel.Stranger as stranger:
-            _log.warning("refused: %s", stranger)
-            continue
-        with connection:
-            _converse(connection, solver)
+    with channel.announce(config["address"], config["number"]):
+        _log.debug("ready for problems")
+        while True:
+            _serve(listener, solver)
+
+
+def _serve(listener: socket.socket, solver: Solver) -> None:
+    """Take the next request and answer it."""
+    try:
+        connection = channel.accept(listener)
+    except channel.Stranger as stranger:
+        _log.warning("refused: %s", stranger)
+        return
+    with connection:
+        _converse(connection, solver)
 
 
 def _converse(connection: Connection, solver: Solver) -> None:
@@ -73,6 +76,7 @@ def _converse(connection: Connection, solver: Solver) -> None:
         if not connection.poll(_ASKING_SECONDS):
             return
         terms = json.loads(connection.recv_bytes(channel.LONGEST_MESSAGE))
+        logs.bind(logs.Ids(*terms["for"]))
         message = connection.recv_bytes(channel.LONGEST_MESSAGE)
         answer = _solve(solver, message, terms)
         if answer is None:
@@ -82,9 +86,11 @@ def _converse(connection: Connection, solver: Solver) -> None:
             connection.send_bytes(answer)
     except (EOFError, OSError):
         _log.info("a client left before its answer was there")
+    finally:
+        logs.bind(logs.NONE)
 
 
-def _solve(solver: Solver, message: bytes, terms: Mapping[str, int]) -> bytes | None:
+def _solve(solver: Solver, message: bytes, terms: Mapping[str, Any]) -> bytes | None:
     """The encoded outcome, or None after an error, which is logged with its traceback."""
     seconds = terms["time_limit"] / SECOND
     watchdog = threading.Timer(seconds + _OVERRUN_SECONDS, _give_up)

@@ -57,12 +57,23 @@ def sweep(
     return Swept(due=len(items), failed=failed, seen=frozenset(left))
 
 
-def run(store: Store, expire: Expire, *, stop: Event, interval: float = 1.0) -> None:
+def _nobody() -> None:
+    """Nobody is told of a round's end."""
+
+
+def run(
+    store: Store,
+    expire: Expire,
+    *,
+    stop: Event,
+    interval: float = 1.0,
+    done: Callable[[], None] = _nobody,
+) -> None:
     """Sweep every `interval` seconds until `stop` is set; at once again while more is due.
 
     In one round every item has one turn, so one that never ends neither keeps the loop turning
     nor others waiting. Nothing that goes wrong in a round ends the loop, a database out of reach
-    neither.
+    neither. `done` is called after each round in which nothing did.
     """
     seen: frozenset[str] = frozenset()
     while not stop.is_set():
@@ -70,7 +81,9 @@ def run(store: Store, expire: Expire, *, stop: Event, interval: float = 1.0) -> 
             swept = sweep(store, expire, seen=seen)
         except Exception:  # noqa: BLE001 - the last one to hear of it; the next round tries again
             _log.exception("the expiry round failed")
-            swept = Swept(due=0, failed=0)
+            swept = Swept(due=0, failed=1)
+        if not swept.failed:
+            done()
         seen = swept.seen
         if swept.due < BATCH:
             seen = frozenset()
@@ -90,13 +103,15 @@ class Worker:
         self.thread.join(timeout)
 
 
-def start(store: Store, expire: Expire, *, interval: float = 1.0) -> Worker:
+def start(
+    store: Store, expire: Expire, *, interval: float = 1.0, done: Callable[[], None] = _nobody
+) -> Worker:
     """Run the loop in a thread that does not keep the process alive."""
     stop = Event()
     thread = Thread(
         target=run,
         args=(store, expire),
-        kwargs={"stop": stop, "interval": interval},
+        kwargs={"stop": stop, "interval": interval, "done": done},
         name="moorage-expiry",
         daemon=True,
     )

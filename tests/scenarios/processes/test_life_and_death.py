@@ -24,7 +24,9 @@ def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
         f"moorage: serving on http://127.0.0.1:{service.port} (database sqlite:///{database},"
         " auth noauth2, native at /v1, placement at /placement)\n"
     )
-    assert service.get("/readyz") == (200, {"status": "ready", "checks": {"database": "ready"}})
+    ready = {"database": "ready", "schema": "ready", "solver": "ready"}
+    service.eventually(lambda: service.get("/readyz")[0] == 200, 20)
+    assert service.get("/readyz") == (200, {"status": "ready", "checks": ready})
     assert database.stat().st_size > 0
     assert database.parent.stat().st_mode & 0o077 == 0
     assert (tmp_path / "moorage.pid").read_text() == f"{service.process.pid}\n"

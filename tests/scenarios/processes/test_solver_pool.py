@@ -99,7 +99,9 @@ def pool(solver: str = "moorage.solver.cpsat:CpSat") -> Iterator[Pool]:
             "solver": solver,
             "listener": listener.fileno(),
             "memory": 2**31,
-            "log_level": "error",
+            "address": address,
+            "number": 1,
+            "log": {"level": "error", "form": "text"},
         }
         program = Program("solver", "moorage.solver.worker:main", config, (listener.fileno(),))
         child = Offspring(program)

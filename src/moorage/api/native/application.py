@@ -22,6 +22,7 @@ from moorage.domain.errors import (
     NotFound,
     ProviderConflict,
 )
+from moorage.http.wsgi import ROUTE
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ class Resource:
     def __init__(
         self, parts: Parts, routes: Sequence[Route], all_routes: tuple[Route, ...]
     ) -> None:
-        allowed = tuple(sorted(route.method for route in routes))
         by_method = {route.method: route for route in routes}
+        if "GET" in by_method:
+            by_method["HEAD"] = by_method["GET"]  # the framework sends no body
+        allowed = tuple(sorted(by_method))
         for method in falcon.HTTP_METHODS:
             route = by_method.get(method)
             responder = (
@@ -95,6 +98,7 @@ def _responder(parts: Parts, route: Route, routes: tuple[Route, ...]) -> Callabl
     decoder = None if route.request is None else msgspec.json.Decoder(route.request)
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        req.env[ROUTE] = route.path
         caller = req.env.get("moorage.caller", NOBODY)
         allow(route.access, caller)
         header = req.get_header("If-Match")

@@ -27,6 +27,7 @@ from moorage.api.placement.versions import HISTORY
 from moorage.domain.errors import MoorageError
 from moorage.http.microversion import InvalidVersion, Spoken, UnacceptableVersion
 from moorage.http.negotiation import JSON_TYPE, accepts, media_type
+from moorage.http.wsgi import ROUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,6 +89,7 @@ class _Dialect:
         """Route, check, handle and answer; every refusal is raised."""
         _check_body_headers(environ)
         route, path = find(environ["REQUEST_METHOD"], _path(environ))
+        environ[ROUTE] = route.path
         absent = spoken.absent(route.operation)
         if absent is not None:
             raise Refusal(absent, "", allow=route.allow if absent == _NOT_ALLOWED else None)

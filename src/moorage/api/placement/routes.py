@@ -85,6 +85,8 @@ class Route:
     """A line of the table, found; `allow` lists every method of its path."""
 
     method: str
+    path: str
+    """As in the table."""
     operation: str
     handler: Handler
     rule: str
@@ -109,7 +111,7 @@ def _by_path() -> Mapping[Path, Mapping[str, Route]]:
     for _, path, *_ in TABLE:
         allow = ", ".join(method for method, of, *_ in TABLE if of == path)
         found[tuple(path.split("/")[1:])] = {
-            method: Route(method, operation, handler, rule, allow)
+            method: Route(method, path, operation, handler, rule, allow)
             for method, of, operation, handler, rule in TABLE
             if of == path
         }

@@ -1,0 +1,10 @@
+"""What every process of the service writes to its log, in one form, with the ids of the request.
+
+Only the form is decided here and where it goes: standard error. What is worth a line is said where
+it happens; nothing here knows a request, a store or a solver.
+"""
+
+from moorage.logs.form import FORMATS, configure
+from moorage.logs.ids import NONE, Ids, bind, current
+
+__all__ = ["FORMATS", "NONE", "Ids", "bind", "configure", "current"]

@@ -1,0 +1,89 @@
+"""Where the workers of one service keep their counts, so that any of them can tell the sum.
+
+Prometheus' library maps one file per kind of metric and process. A worker's files are called after
+its number, not its process id: the worker that replaces a dead one goes on counting where that one
+stopped, and files never pile up. They are given their whole room at once: a disk that fills up
+later then costs no worker its life, as a hole in a mapped file would.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_log = logging.getLogger(__name__)
+
+_PREFIX: Final = "moorage-metrics-"
+_KINDS: Final = ("counter", "histogram", "gauge_livesum")
+_ROOM: Final = 4 * 1024 * 1024
+"""Bytes of each file; all routes with all their statuses need about half of one."""
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """A folder for the files of one service, gone afterwards.
+
+    Folders of services that were killed are removed, too: theirs is not locked any more.
+
+    Raises:
+        OSError: none can be made.
+    """
+    _tidy(Path(tempfile.gettempdir()))
+    made, lock = _locked()
+    try:
+        yield made
+    finally:
+        os.close(lock)
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def prepare(where: Path, worker: str) -> None:
+    """Make room for the files of a worker that has none yet.
+
+    Raises:
+        OSError: there is no room.
+    """
+    for kind in _KINDS:
+        descriptor = os.open(where / f"{kind}_{worker}.db", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if os.fstat(descriptor).st_size == 0:
+                os.posix_fallocate(descriptor, 0, _ROOM)
+        except OSError:
+            os.ftruncate(descriptor, 0)
+            raise
+        finally:
+            os.close(descriptor)
+
+
+def _locked() -> tuple[Path, int]:
+    """A new folder and the lock on it, which says that its service lives."""
+    while True:
+        made = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if made.exists():  # another service, starting now, may have tidied it away before
+            return made, lock
+        os.close(lock)
+
+
+def _tidy(parent: Path) -> None:
+    for old in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another user's, or gone meanwhile
+            if old.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(old, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(old, ignore_errors=True)
+                _log.debug("removed %s, left by a service that was killed", old)
+            finally:
+                os.close(lock)

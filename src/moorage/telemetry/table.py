@@ -1,0 +1,168 @@
+"""Every metric, as data: the page of the reference is made from it, and so are the instruments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Kind(Enum):
+    """What a metric is, in Prometheus' words."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    """Upper bounds in seconds, of a histogram."""
+    asked: bool = False
+    """Whether it is found out at each reading; else it is kept as things happen."""
+
+
+_QUICK: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_SLOW: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+REQUESTS: Final = Row(
+    "moorage_http_requests_total",
+    Kind.COUNTER,
+    "Requests answered, by dialect (house: the pages outside every dialect), method, route and"
+    " status. 499: the client left before its request was complete.",
+    ("api", "method", "route", "status"),
+)
+REQUEST_SECONDS: Final = Row(
+    "moorage_http_request_duration_seconds",
+    Kind.HISTOGRAM,
+    "From the end of a request's head to the end of its answer, by dialect, method and route.",
+    ("api", "method", "route"),
+    _QUICK,
+)
+COMMITS: Final = Row(
+    "moorage_commits_total",
+    Kind.COUNTER,
+    "Changesets brought to the ledger, by outcome: committed; conflict (something it relied on had"
+    " moved); refused (the end state is not allowed); busy (the database had no turn or was away);"
+    " failed (an error nobody expected).",
+    ("outcome",),
+)
+COMMIT_SECONDS: Final = Row(
+    "moorage_commit_duration_seconds",
+    Kind.HISTOGRAM,
+    "One try to commit, with its wait for a turn, by outcome.",
+    ("outcome",),
+    _QUICK,
+)
+RETRIES: Final = Row(
+    "moorage_commit_retries_total",
+    Kind.COUNTER,
+    "Commits tried again for the same request after a conflict.",
+)
+REFRESH_SECONDS: Final = Row(
+    "moorage_snapshot_refresh_duration_seconds",
+    Kind.HISTOGRAM,
+    "Bringing a worker's snapshot up to date, where the ledger had moved.",
+    (),
+    _QUICK,
+)
+REVISION: Final = Row(
+    "moorage_snapshot_revision",
+    Kind.GAUGE,
+    "The ledger's revision that a worker's snapshot shows.",
+    ("worker",),
+)
+IN_STEP: Final = Row(
+    "moorage_snapshot_in_step_timestamp_seconds",
+    Kind.GAUGE,
+    "When a worker last found its snapshot to be the ledger's newest state; its lag is time() minus"
+    " this. Looked at every second, and by every request.",
+    ("worker",),
+)
+SOLVES: Final = Row(
+    "moorage_solver_duration_seconds",
+    Kind.HISTOGRAM,
+    "Joint problems answered, by strategy and verdict (feasible, infeasible, unknown; busy: no"
+    " solver was free or it died; failed).",
+    ("strategy", "verdict"),
+    _SLOW,
+)
+SOLVERS: Final = Row(
+    "moorage_solver_processes",
+    Kind.GAUGE,
+    "Solver processes that are up.",
+    asked=True,
+)
+HELD: Final = Row(
+    "moorage_held_places",
+    Kind.GAUGE,
+    "Members whose places are held or claimed now, over all projects.",
+    asked=True,
+)
+EXPIRED: Final = Row(
+    "moorage_expired_total",
+    Kind.COUNTER,
+    "Lapsed holds and claims that this service was first to note, by kind and outcome"
+    " (noted, nothing: somebody else was first, failed).",
+    ("kind", "outcome"),
+)
+EXPIRY_ROUND: Final = Row(
+    "moorage_expiry_round_timestamp_seconds",
+    Kind.GAUGE,
+    "When a worker last looked for what has lapsed, without an error.",
+    ("worker",),
+)
+CONNECTIONS: Final = Row(
+    "moorage_database_connections",
+    Kind.GAUGE,
+    "Database connections of a worker, by state: in_use, idle; limit is how many it may have.",
+    ("worker", "state"),
+)
+READY: Final = Row(
+    "moorage_ready",
+    Kind.GAUGE,
+    "Whether a worker finds a part usable (1) or not (0); the parts are those of /readyz.",
+    ("worker", "part"),
+)
+STARTS: Final = Row(
+    "moorage_worker_starts_total",
+    Kind.COUNTER,
+    "Starts of HTTP workers; more than one each means that some died and were replaced.",
+    ("worker",),
+)
+CPU: Final = Row(
+    "moorage_worker_cpu_seconds",
+    Kind.GAUGE,
+    "Processor time of a worker's present process.",
+    ("worker",),
+)
+MEMORY: Final = Row(
+    "moorage_worker_resident_bytes",
+    Kind.GAUGE,
+    "Memory of a worker's present process that is in RAM.",
+    ("worker",),
+)
+INFO: Final = Row(
+    "moorage_build_info",
+    Kind.GAUGE,
+    "Always 1; the version is in the label.",
+    ("version",),
+    asked=True,
+)
+
+TABLE: Final = (
+    *(REQUESTS, REQUEST_SECONDS),
+    *(COMMITS, COMMIT_SECONDS, RETRIES),
+    *(REFRESH_SECONDS, REVISION, IN_STEP),
+    *(SOLVES, SOLVERS),
+    *(HELD, EXPIRED, EXPIRY_ROUND),
+    *(CONNECTIONS, READY, STARTS, CPU, MEMORY, INFO),
+)
+"""All of them, in the order of the page."""

@@ -1,0 +1,132 @@
+"""Looking over shoulders: what is counted of requests, commits, snapshots, solves and lapses.
+
+Each watcher is called by, or put around, the part it watches, and passes everything on as it is:
+results, errors, timing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError
+from moorage.logs import current
+from moorage.telemetry import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.period import Duration
+    from moorage.engine.problem import Outcome, Problem
+    from moorage.telemetry.instruments import Metrics
+    from moorage.usecases.ports import Solver
+
+T = TypeVar("T")
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Methods told apart; whatever else a client thinks of is `other`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWatch:
+    """Counts answered requests; the kernel calls it."""
+
+    metrics: Metrics
+
+    def __call__(self, environ: Mapping[str, object], status: int, seconds: float) -> None:
+        """One request was answered."""
+        api = str(environ.get("moorage.mount", "house"))
+        method = str(environ.get("REQUEST_METHOD"))
+        route = str(environ.get("moorage.route", "none"))
+        labels = (api, method if method in METHODS else "other", route)
+        self.metrics.observe(table.REQUEST_SECONDS, seconds, *labels)
+        self.metrics.count(table.REQUESTS, *labels, str(status))
+
+
+@dataclass(frozen=True)
+class StoreWatch:
+    """Counts what the store does; the store calls it."""
+
+    metrics: Metrics
+    _lost: threading.local = field(default_factory=threading.local)
+    """Which request of a thread has lost a race."""
+
+    def commit(self, work: Callable[[], T]) -> T:
+        """One try to commit."""
+        request = current().own
+        if request and getattr(self._lost, "request", "") == request:
+            self.metrics.count(table.RETRIES)
+        started, outcome = time.perf_counter(), "failed"
+        try:
+            result = work()
+        except MoorageError as error:
+            outcome = _outcome(error)
+            self._lost.request = request if outcome == "conflict" else ""
+            raise
+        else:
+            outcome, self._lost.request = "committed", ""
+            return result
+        finally:
+            self.metrics.count(table.COMMITS, outcome)
+            self.metrics.observe(table.COMMIT_SECONDS, time.perf_counter() - started, outcome)
+
+    def refresh(self, work: Callable[[], T]) -> T:
+        """The snapshot is brought up to date."""
+        started = time.perf_counter()
+        result = work()
+        self.metrics.observe(table.REFRESH_SECONDS, time.perf_counter() - started)
+        return result
+
+
+def _outcome(error: MoorageError) -> str:
+    match error:
+        case ConcurrentUpdate():
+            return "conflict"
+        case Busy():
+            return "busy"
+        case _:
+            return "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSolver:
+    """A solver whose answers are counted."""
+
+    solver: Solver
+    metrics: Metrics
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        """See `Solver`."""
+        started = time.perf_counter()
+        strategy, verdict = "none", "failed"
+        try:
+            outcome = self.solver.solve(problem, time_limit=time_limit, seed=seed)
+            strategy, verdict = outcome.solver, outcome.verdict.value
+        except Busy:
+            verdict = "busy"
+            raise
+        finally:
+            seconds = time.perf_counter() - started
+            self.metrics.observe(table.SOLVES, seconds, strategy, verdict)
+        return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedExpiry:
+    """The use case of expiry, counting what came of each item."""
+
+    expire: Callable[[Decision | Claim], bool]
+    metrics: Metrics
+
+    def __call__(self, item: Decision | Claim) -> bool:
+        """Expire one item; False where there was nothing to do."""
+        outcome = "failed"
+        try:
+            noted = self.expire(item)
+            outcome = "noted" if noted else "nothing"
+        finally:
+            self.metrics.count(table.EXPIRED, type(item).__name__.lower(), outcome)
+        return noted
