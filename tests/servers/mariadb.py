@@ -97,6 +97,13 @@ def ask(url: str, statement: str, *arguments: object) -> tuple[Any, ...]:
         return tuple(cursor.fetchall())
 
 
+def _kill(url: str, database: str | None, most: int) -> None:
+    listed = "SELECT id FROM information_schema.processlist WHERE db = %s LIMIT %s"
+    for (number,) in ask(url, listed, database, most):
+        with contextlib.suppress(pymysql.Error):  # it has gone already
+            ask(url, f"KILL {number}")
+
+
 class MariadbServer:
     """One server with its own data, which can be killed and started again."""
 
@@ -166,6 +173,17 @@ class MariadbServer:
         self.end()
         self.start()
 
+    def kill_connections(self, database: str | None, most: int) -> None:
+        """Break some of the connections to a database, in the middle of whatever they do."""
+        _kill(self.url, database, most)
+
+    def run(self, program: str, *words: str, **more: Any) -> None:
+        """One of the server's own client programs, connected to it."""
+        found = find(program)
+        assert found is not None, f"no {program} beside the server"
+        where = ("--host=127.0.0.1", f"--port={self.port}", f"--user={_USER}")
+        subprocess.run([found, "--no-defaults", *where, *words], check=True, timeout=60, **more)
+
     def end(self) -> None:
         """Kill it: the data is thrown away, or what is left is the point."""
         if self._process is not None:
@@ -206,10 +224,7 @@ class Databases:
     def release(self, url: str) -> None:
         """Give back what `migrated` made."""
         # What a test left open must not get in the way of the next.
-        listed = "SELECT id FROM information_schema.processlist WHERE db = %s"
-        for (number,) in ask(self.admin, listed, make_url(url).database):
-            with contextlib.suppress(pymysql.Error):  # it is gone already
-                ask(self.admin, f"KILL {number}")
+        _kill(self.admin, make_url(url).database, 1_000)
         self._idle.append(url)
 
     def close(self) -> None:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Literal, Self
 if TYPE_CHECKING:
     from types import TracebackType
 
-_COMMIT = b"COMMIT\x00"
+ON_POSTGRESQL = b"COMMIT\x00"
+ON_MARIADB = b"\x03COMMIT"
+"""How a COMMIT goes over the wire."""
 
 
 class Proxy:
     """Forwards to a port of 127.0.0.1; `cut` says what becomes of the next COMMIT."""
 
-    def __init__(self, port: int) -> None:
-        self._target = port
+    def __init__(self, port: int, commit: bytes = ON_POSTGRESQL) -> None:
+        self._target, self._commit = port, commit
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self.port = int(self._listener.getsockname()[1])
@@ -59,7 +61,7 @@ class Proxy:
     def _forth(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := client.recv(65536):
-                if self.cut is not None and _COMMIT in data:
+                if self.cut is not None and self._commit in data:
                     cut, self.cut = self.cut, None
                     self.cuts += 1
                     if cut == "after":

@@ -22,6 +22,7 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import pymysql
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError
 
@@ -29,7 +30,7 @@ from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.store.backends import WAIT, Connections
 from moorage.store.mariadb_log import MARK, Line, MarkedLog, is_logged
 from moorage.store.patience import Patience, sentence, stubbornly
-from moorage.store.session import CursorSession
+from moorage.store.session import CursorSession, in_general_terms
 from moorage.store.statements import Speech
 
 if TYPE_CHECKING:
@@ -187,7 +188,11 @@ class MariadbBackend:
     @contextmanager
     def _lent(self) -> Iterator[PoolProxiedConnection]:
         """A connection of the pool, which does not get it back if it broke."""
-        lent = self._engine.raw_connection()
+        try:
+            lent = self._engine.raw_connection()
+        except pymysql.Error as error:
+            dialect = self._engine.dialect
+            raise in_general_terms(dialect, error, "connect", broken=True) from error
         try:
             yield lent
         except DBAPIError as error:

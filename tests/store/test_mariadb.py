@@ -1,0 +1,397 @@
+"""MariaDB: opening, what the server refuses, commits whose end nobody heard, a server killed."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, make_url
+from tests.servers.mariadb import Databases, MariadbServer, ask, connected
+from tests.servers.proxy import ON_MARIADB, Proxy
+
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    CreateResourceClass,
+    PutInventories,
+    RenameResourceClass,
+    ReplaceAllocations,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.errors import Busy, ConsumerConflict, InvalidDescription
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, mariadb, open_store, patience, tables
+from moorage.store.backends import connect
+from moorage.store.upgrade import upgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def host(store: Ledger, name: str, total: int = 1_000_000) -> None:
+    stock = PutInventories(name, (Inventory("VCPU", total),), None)
+    store.commit(Changeset((CreateProvider(name, name), stock)))
+
+
+def claim(consumer: str, provider: str = "a") -> Changeset:
+    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
+    return Changeset((change,))
+
+
+def used(store: Ledger) -> int:
+    return int(store.snapshot().classes["VCPU"].used.sum())
+
+
+@pytest.fixture
+def store(mariadb_url: str) -> Iterator[Ledger]:
+    one = open_store(mariadb_url)
+    yield one
+    one.close()
+
+
+# --- opening ------------------------------------------------------------------------------------
+
+
+def test_migrations_make_exactly_the_tables_of_the_code(mariadb_databases: Databases) -> None:
+    """But for two foreign keys, which can only be judged at the end of a transaction."""
+    backend = connect(mariadb_databases.empty())
+
+    def kept(one: object, *_: object) -> bool:
+        return not getattr(one, "deferrable", False)
+
+    def work(connection: Connection) -> None:
+        upgrade(connection, now=1)
+        options = {"compare_type": True, "include_object": kept}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, tables.metadata) == []
+
+    backend.upgrade(work)
+    backend.close()
+
+
+def test_text_is_compared_by_code_points_whatever_the_database_was_made_with(
+    mariadb_databases: Databases,
+) -> None:
+    url = mariadb_databases.empty("CHARACTER SET latin1 COLLATE latin1_swedish_ci")
+    store = open_store(url)
+    for name in ("host", "Host", "host ", "höst", "hôst", "東京-1"):
+        store.commit(Changeset((CreateProvider(name, name),)))
+    assert len(store.snapshot().row_of) == 6
+    told = (
+        "SELECT DISTINCT engine, table_collation FROM information_schema.tables"
+        " WHERE table_schema = DATABASE()"
+    )
+    (row,) = ask(url, told)
+    assert row in {("InnoDB", one) for one in mariadb._COLLATION.values()}
+    store.close()
+
+
+def test_bookings_follow_their_class(store: Ledger) -> None:
+    stock = PutInventories("a", (Inventory("CUSTOM_OLD", 10),), None)
+    store.commit(Changeset((CreateResourceClass("CUSTOM_OLD"), CreateProvider("a", "a"), stock)))
+    change = ReplaceAllocations(Consumer("c"), {"a": {"CUSTOM_OLD": 3}}, None)
+    store.commit(Changeset((change,)))
+    store.commit(Changeset((RenameResourceClass("CUSTOM_OLD", "CUSTOM_NEW"),)))
+    assert store.snapshot().classes["CUSTOM_NEW"].used.tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"database": "nowhere"}, "Unknown database 'nowhere'"),
+        ({"database": None}, "names no database"),
+        ({"username": "nobody", "password": "wrong"}, "Access denied for user 'nobody'"),
+    ],
+)
+def test_a_mistake_in_the_url_is_a_clear_error(
+    mariadb_url: str, change: dict[str, str | None], words: str
+) -> None:
+    began = time.monotonic()
+    url = make_url(mariadb_url)
+    wrong = url._replace(**change).render_as_string(hide_password=False)
+    with pytest.raises(InvalidDescription, match=words) as told:
+        open_store(wrong)
+    assert "wrong" not in str(told.value)
+    assert time.monotonic() - began < patience.AWAY / 2, "nothing to wait for"
+
+
+def test_a_server_that_is_not_there_is_waited_for_a_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AWAY", 0.3)
+    with pytest.raises(Busy, match="the database is away"):
+        open_store("mariadb://root@127.0.0.1:1/nowhere")
+
+
+def test_a_server_too_old_is_refused(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mariadb, "_OLDEST", {"MariaDB": (99, 1), "MySQL": (99, 1)})
+    with pytest.raises(InvalidDescription, match=r"is too old; 99\.1 or newer"):
+        open_store(mariadb_url)
+
+
+def test_an_upgrade_that_was_cut_off_is_said(mariadb_databases: Databases) -> None:
+    """And so are the tables of another program: nothing of them is touched."""
+    url = mariadb_databases.empty()
+    ask(url, "CREATE TABLE traits (id INT PRIMARY KEY)")
+    with pytest.raises(InvalidDescription, match="cut off half-way"):
+        open_store(url)
+    assert ask(url, "SELECT COUNT(*) FROM traits") == ((0,),)
+
+
+def test_the_clock_is_the_databases(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica whose own clock is hours off books and lapses like all others."""
+    monkeypatch.setattr(time, "time_ns", lambda: 0)
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    store = open_store(mariadb_url)
+    ((seconds,),) = ask(mariadb_url, "SELECT UNIX_TIMESTAMP(NOW(6))")
+    before = int(seconds * 1_000_000)
+    host(store, "a")
+    at = store.commit(claim("c")).at
+    assert before <= at <= store.now() < before + 60_000_000
+    assert before <= store.snapshot().taken_at <= store.now()
+    store.close()
+
+
+def test_a_dump_is_restored_on_another_server(
+    store: Ledger, mariadb_url: str, mariadb_server: MariadbServer, tmp_path: Path
+) -> None:
+    host(store, "a")
+    for number in range(5):
+        store.commit(claim(f"c{number}"))
+    url = make_url(mariadb_url)
+    dump = tmp_path / "moorage.sql"
+    where = (f"--host={url.host}", f"--port={url.port}", f"--user={url.username}")
+    password = (f"--password={url.password or ''}",)
+    words = ("--single-transaction", "--skip-lock-tables", str(url.database))
+    with dump.open("wb") as written:
+        mariadb_server.run("mariadb-dump", *where, *password, *words, stdout=written)
+    empty = Databases(mariadb_server.url).empty()
+    with dump.open("rb") as read:
+        mariadb_server.run("mariadb", str(make_url(empty).database), stdin=read)
+    restored = open_store(empty)
+    assert used(restored) == 5
+    restored.commit(claim("c5"))
+    assert used(restored) == 6
+    with pytest.raises(ConsumerConflict):
+        restored.commit(claim("c0"))
+    restored.close()
+
+
+# --- others who lock ----------------------------------------------------------------------------
+
+
+def test_a_commit_that_loses_a_deadlock_is_done_again(store: Ledger, mariadb_url: str) -> None:
+    """Somebody works in the tables by hand, and locks them the other way round."""
+    for name in ("a", *map(str, range(20))):
+        host(store, name)
+    with connected(mariadb_url) as stranger, connected(mariadb_url) as onlooker:
+        hand, eye = stranger.cursor(), onlooker.cursor()
+        # Who has written more is not the one to lose.
+        hand.execute("UPDATE providers SET created_at = created_at + 1")
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(store.commit, claim("c"))
+            deadline = time.monotonic() + 30
+            waiting = "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = %s"
+            while eye.execute(waiting, ("LOCK WAIT",)) and eye.fetchone() == (0,):
+                assert time.monotonic() < deadline, "the commit does not wait"
+                time.sleep(0.2)  # asked more often, the server answers from memory
+            hand.execute("SELECT revision FROM ledger WHERE id = 1 FOR UPDATE")
+            stranger.rollback()
+            assert done.result(30).consumer_generations == {"c": 1}
+    assert used(store) == 1
+
+
+def test_a_turn_that_does_not_come_is_busy(
+    mariadb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = mariadb._SETTINGS.replace("lock_wait_timeout = 30", "lock_wait_timeout = 1")
+    monkeypatch.setattr(mariadb, "_SETTINGS", short)
+    store = open_store(mariadb_url)
+    with connected(mariadb_url) as stranger:
+        stranger.cursor().execute("SELECT revision FROM ledger WHERE id = 1 FOR UPDATE")
+        with pytest.raises(Busy, match="too many writers"):
+            host(store, "a")
+        assert store.snapshot().row_of == {}, "readers do not wait"
+        stranger.rollback()
+        host(store, "a")
+    store.close()
+
+
+def test_a_writer_that_stands_still_loses_its_turn(
+    store: Ledger, mariadb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = {
+        "MariaDB": "SET SESSION idle_transaction_timeout = 1",
+        "MySQL": "SET SESSION wait_timeout = 1",
+    }
+    monkeypatch.setattr(mariadb, "_IDLE", idle)
+    host(store, "a")
+    backend, begun, go_on, tries = connect(mariadb_url), Event(), Event(), []
+
+    def stand_still(session: object) -> None:
+        backend.log.enter(session, None)  # type: ignore[arg-type]
+        tries.append(1)
+        begun.set()
+        go_on.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        standing = pool.submit(backend.write, stand_still)
+        assert begun.wait(30)
+        store.commit(claim("c"))
+        go_on.set()
+        standing.result(60)
+    assert len(tries) == 2, "and does its work again, from the beginning"
+    backend.close()
+
+
+def test_a_server_that_only_reads_is_busy_until_it_writes_again(
+    mariadb_server: MariadbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a failover, for those who still talk to the old primary."""
+    monkeypatch.setattr(patience, "AWAY", 0.3)
+    databases = Databases(mariadb_server.url)
+    url = make_url(databases.empty())
+    ask(databases.admin, "CREATE USER moorage@'%' IDENTIFIED BY 'secret'")
+    ask(databases.admin, f"GRANT ALL PRIVILEGES ON {url.database}.* TO moorage@'%'")
+    mine = url.set(username="moorage", password="secret", drivername="mariadb")
+    store = open_store(mine.render_as_string(hide_password=False))
+    host(store, "a")
+    ask(databases.admin, "SET GLOBAL read_only = 1")
+    with pytest.raises(Busy, match="read-only"):
+        store.commit(claim("c"))
+    assert used(store) == 0, "reading goes on"
+    ask(databases.admin, "SET GLOBAL read_only = 0")
+    store.commit(claim("c"))
+    assert used(store) == 1
+    store.close()
+
+
+# --- commits whose end nobody heard -------------------------------------------------------------
+
+
+@pytest.fixture
+def proxy(mariadb_url: str) -> Iterator[Proxy]:
+    with Proxy(make_url(mariadb_url).port or 3306, ON_MARIADB) as one:
+        yield one
+
+
+@pytest.fixture
+def through(mariadb_url: str, proxy: Proxy) -> Iterator[Ledger]:
+    """A ledger behind the proxy."""
+    url = make_url(mariadb_url).set(host="127.0.0.1", port=proxy.port)
+    store = open_store(url.render_as_string(hide_password=False))
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("cut", ["before", "after"])
+def test_a_commit_cut_off_is_done_once_and_reported_as_done(
+    through: Ledger, proxy: Proxy, cut: Literal["before", "after"]
+) -> None:
+    host(through, "a")
+    proxy.cut = cut
+    done = through.commit(claim("c"))
+    assert proxy.cuts == 1
+    assert done.consumer_generations == {"c": 1}
+    assert used(through) == 1
+    with pytest.raises(ConsumerConflict):
+        through.commit(claim("c"))
+
+
+def test_connections_that_break_between_requests_are_replaced(
+    through: Ledger, proxy: Proxy
+) -> None:
+    host(through, "a")
+    for number in range(5):
+        proxy.hang_up()
+        through.commit(claim(f"c{number}"))
+        proxy.hang_up()
+        assert used(through) == number + 1
+        proxy.hang_up()
+        assert through.now() > 0
+
+
+def test_a_database_that_stays_away_is_busy_and_comes_back(
+    through: Ledger, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host(through, "a")
+    monkeypatch.setattr(patience, "AWAY", 0.3)
+    proxy.deaf = True
+    proxy.hang_up()
+    for ask_for in (
+        through.snapshot,
+        through.traits,
+        lambda: through.commit(claim("c")),
+        through.now,
+    ):
+        with pytest.raises(Busy) as busy:
+            ask_for()
+        assert busy.value.retry_after >= 1
+    proxy.deaf = False
+    through.commit(claim("c"))
+    assert used(through) == 1
+
+
+# --- a server that is killed --------------------------------------------------------------------
+
+
+def go_on(done: list[str], steps: int) -> None:
+    """Wait until so many more are done."""
+    enough, deadline = len(done) + steps, time.monotonic() + 60
+    while len(done) < enough:
+        assert time.monotonic() < deadline, "nobody gets on"
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_restarts_and_crashes_lose_nothing_acknowledged(mariadb_server: MariadbServer) -> None:
+    """Six threads write through kills of single connections and of the whole server."""
+    url = Databases(mariadb_server.url).empty()
+    store, stop = open_store(url), Event()
+    host(store, "a")
+    acknowledged: list[str] = []
+    wrong: list[object] = []
+
+    def write(number: int) -> None:
+        turn = 0
+        while not stop.is_set():
+            name, turn = f"w{number}-{turn}", turn + 1
+            try:
+                store.commit(claim(name))
+                acknowledged.append(name)
+                count = len(acknowledged)
+                if used(store) < count - 6:  # others may not have counted theirs yet
+                    wrong.append(f"{used(store)} of {count}")
+            except Busy:
+                time.sleep(0.05)
+            except Exception as error:  # noqa: BLE001 - told below
+                wrong.append(error)
+                return
+
+    writers = [Thread(target=write, args=(number,)) for number in range(6)]
+    for writer in writers:
+        writer.start()
+    try:
+        for turn in range(6):
+            go_on(acknowledged, 20)
+            if turn % 3 == 2:
+                mariadb_server.restart()
+            else:
+                mariadb_server.kill_connections(make_url(url).database, 3)
+        go_on(acknowledged, 20)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    assert not wrong
+    with ThreadPoolExecutor(4) as pool:
+        assert None not in list(pool.map(store.consumer, acknowledged))
+    other = open_store(url)
+    assert used(store) == used(other) >= len(acknowledged)
+    other.close()
+    store.close()

@@ -1,0 +1,185 @@
+"""The feed on MariaDB: what a crash took back is noticed, and nothing in the log is passed over."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.servers.mariadb import Databases, MariadbServer, ask
+
+from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, mariadb_log, open_store, states
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOSTS = ("a", "b", "c", "d")
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Ledger]:
+    store = open_store(url)
+    yield store
+    store.close()
+
+
+def add_hosts(store: Ledger) -> None:
+    for name in HOSTS:
+        stock = PutInventories(name, (Inventory("VCPU", 1_000_000),), None)
+        store.commit(Changeset((CreateProvider(name, name), stock)))
+
+
+@pytest.fixture
+def store(mariadb_url: str) -> Iterator[Ledger]:
+    with opened(mariadb_url) as one:
+        add_hosts(one)
+        yield one
+
+
+def claim(consumer: str, provider: str) -> Changeset:
+    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
+    return Changeset((change,))
+
+
+def said(store: Ledger) -> dict[str, object]:
+    """What a snapshot says, by provider."""
+    snapshot = store.snapshot()
+    columns = snapshot.classes["VCPU"]
+    return {
+        uuid: (
+            int(snapshot.generation[row]),
+            int(snapshot.revisions[row]),
+            int(columns.used[columns.position[row]]),
+            sorted(booking.consumer for booking in snapshot.bookings_of(row)),
+        )
+        for uuid, row in snapshot.row_of.items()
+    }
+
+
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Notes whenever everything is loaded."""
+    found: list[str] = []
+    load = states.every_state
+
+    def watched(connection: object) -> object:
+        found.append("everything")
+        return load(connection)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(states, "every_state", watched)
+    return found
+
+
+def newest(url: str) -> int:
+    ((revision,),) = ask(url, "SELECT revision FROM ledger")
+    return int(revision)
+
+
+def test_nothing_is_loaded_wholly_while_it_can_follow(
+    mariadb_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = loads(monkeypatch)
+    with opened(mariadb_url) as reader:
+        reader.snapshot()
+        for number in range(5):
+            store.commit(claim(f"c{number}", "a"))
+            reader.snapshot()
+        reader._backend._line._driver.close()  # type: ignore[attr-defined]
+        store.commit(claim("c", "b"))
+        assert said(reader)["b"] == (2, 2, 1, ["c"])
+    assert loaded == ["everything"], "a break is no reason: the log says where it was"
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_numbers_that_a_crash_took_back_are_not_mistaken(mariadb_server: MariadbServer) -> None:
+    """The server flushes once a second here, so a kill loses commits that readers have seen."""
+    careless = "SET GLOBAL innodb_flush_log_at_trx_commit = 0"
+    url = Databases(mariadb_server.url).empty()
+    lost = 0
+    with opened(url) as reader, opened(url) as writer:
+        add_hosts(writer)
+        for turn in range(12):
+            ask(mariadb_server.url, careless)
+            for number in range(3):
+                writer.commit(claim(f"gone-{turn}-{number}", "a"))
+            before, seen = said(reader), reader.snapshot()
+            cursor = newest(url)
+            mariadb_server.restart()
+            taken_back = cursor - newest(url)
+            # As many others, so that the newest number is the one the reader knows.
+            for number in range(taken_back):
+                writer.commit(claim(f"other-{turn}-{number}", "b"))
+            with opened(url) as fresh:
+                assert said(reader) == said(writer) == said(fresh)
+            if taken_back:
+                lost += 1
+                assert said(reader) != before
+                assert reader.snapshot().revision > seen.revision, "no state is named twice"
+            if lost == 2:
+                break
+    assert lost, "no crash lost anything: nothing was tested"
+
+
+def test_a_commit_that_could_not_be_seen_is_seen_with_the_next_look(
+    mariadb_url: str, store: Ledger
+) -> None:
+    """The log as a reader may find it that looks while two commits end."""
+    store.snapshot()
+    number = newest(mariadb_url)
+    written = "INSERT INTO changes (revision, subject, bookings_only, at) VALUES (%s, %s, 1, %s)"
+    moved = "UPDATE providers SET generation = 1000, revision = revision + 1 WHERE uuid = %s"
+    ask(mariadb_url, moved, "b")
+    ask(mariadb_url, written, number + 2, "b", 2)
+    ask(mariadb_url, "UPDATE ledger SET revision = revision + 2")
+    generations = {uuid: one[0] for uuid, one in said(store).items()}  # type: ignore[index]
+    assert generations == {"a": 1, "b": 1000, "c": 1, "d": 1}
+    with opened(mariadb_url) as late:
+        assert said(late) == said(store)
+        ask(mariadb_url, moved, "a")
+        ask(mariadb_url, written, number + 1, "a", 1)
+        generations = {uuid: one[0] for uuid, one in said(store).items()}  # type: ignore[index]
+        assert generations == {"a": 1000, "b": 1000, "c": 1, "d": 1}
+        assert said(late) == said(store)
+
+
+def test_who_slept_longer_than_the_log_loads_everything(
+    mariadb_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mariadb_log, "TRIM_EVERY", 5)
+    monkeypatch.setattr(mariadb_log, "KEPT", 3)
+    loaded = loads(monkeypatch)
+    with opened(mariadb_url) as sleeper:
+        sleeper.snapshot()
+        for number in range(30):
+            store.commit(claim(f"c{number}", "a"))
+        ((count, first),) = ask(mariadb_url, "SELECT COUNT(*), MIN(revision) FROM changes")
+        ((start,),) = ask(mariadb_url, "SELECT log_start FROM ledger")
+        assert count < 10, "the log is cut"
+        assert 0 < start == first - 1, "where it says"
+        assert said(sleeper) == said(store)
+        assert loaded == ["everything"] * 3
+        store.commit(claim("after", "b"))
+        assert said(sleeper) == said(store)
+        assert loaded == ["everything"] * 3
+
+
+def test_a_database_restored_under_a_reader_is_read_anew(mariadb_url: str, store: Ledger) -> None:
+    """A backup of before, put back by hand, and other commits of the same numbers on top."""
+    with opened(mariadb_url) as reader:
+        number = newest(mariadb_url)
+        store.commit(claim("c", "a"))
+        assert said(reader)["a"] == (2, 2, 1, ["c"])
+        for statement in (
+            "DELETE FROM bookings",
+            "DELETE FROM consumers",
+            "UPDATE providers SET generation = 1, revision = 1 WHERE uuid = 'a'",
+            f"DELETE FROM changes WHERE revision > {number}",
+            f"UPDATE ledger SET revision = {number}",
+        ):
+            ask(mariadb_url, statement)
+        store.commit(claim("other", "b"))
+        assert said(reader)["a"] == (1, 1, 0, [])
+        assert said(reader)["b"] == (2, 2, 1, ["other"])
