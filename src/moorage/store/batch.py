@@ -23,7 +23,7 @@ from moorage.store import tables
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Row
+    from sqlalchemy import Row, Select
 
     from moorage.domain.period import Instant
     from moorage.store.backends import Log, Turn
@@ -37,6 +37,11 @@ Pair = tuple[str, str]
 Span = tuple[int, int, int]
 """Start, end, amount; past starts are `now`, and an overrun end is `FOREVER`."""
 
+_some_names: Final[Any] = bindparam("names", expanding=True)
+_CLASSES = select(tables.resource_classes.c.name).where(
+    tables.resource_classes.c.name.in_(_some_names)
+)
+_TRAITS = select(tables.traits.c.name).where(tables.traits.c.name.in_(_some_names))
 _PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("uuid"))
 
 
@@ -79,7 +84,8 @@ class Batch:
     _providers: dict[str, Row[Any]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     """Providers that were deleted."""
-    _names: dict[str, set[str]] = field(default_factory=dict)
+    _names: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """Per kind, whether a name that was looked up exists."""
 
     def touch(self, provider: str, *, bookings_only: bool = False) -> None:
         """Note that a provider changes with this commit."""
@@ -128,20 +134,30 @@ class Batch:
 
     def knows_class(self, name: str) -> bool:
         """Whether the resource class exists."""
-        return name in self._known("classes", tables.resource_classes.c.name)
+        return self._known("classes", _CLASSES, [name])[name]
 
     def knows_trait(self, name: str) -> bool:
         """Whether the trait exists."""
-        return name in self._known("traits", tables.traits.c.name)
+        return self._known("traits", _TRAITS, [name])[name]
+
+    def look_up_classes(self, names: Iterable[str]) -> None:
+        """Make `knows_class` of all these names one look at the database."""
+        self._known("classes", _CLASSES, names)
+
+    def look_up_traits(self, names: Iterable[str]) -> None:
+        """Make `knows_trait` of all these names one look at the database."""
+        self._known("traits", _TRAITS, names)
 
     def forget_names(self) -> None:
         """Read classes and traits anew next time."""
         self._names.clear()
 
-    def _known(self, kind: str, column: Any) -> set[str]:  # noqa: ANN401 - a column of any table
-        if kind not in self._names:
-            self._names[kind] = set(self.connection.scalars(select(column)))
-        return self._names[kind]
+    def _known(self, kind: str, query: Select[Any], names: Iterable[str]) -> dict[str, bool]:
+        known = self._names.setdefault(kind, {})
+        for some in chunks(name for name in names if name not in known):
+            found = set(self.connection.scalars(query, {"names": some}))
+            known.update((name, name in found) for name in some)
+        return known
 
     # --- bookings ---------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from moorage.domain.errors import NotFound
-from moorage.store import bodies, read, tables
+from moorage.store import bodies, read, states, tables
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
 from moorage.store.upgrade import check_schema
@@ -15,7 +15,7 @@ from moorage.store.watch import Unwatched
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Changeset, Committed
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
+    from moorage.domain.providers import ResourceProvider
     from moorage.engine.snapshot import Snapshot
     from moorage.store.backends import Backend, Connections
     from moorage.store.watch import Watch
@@ -82,15 +83,19 @@ class Ledger:
             )
         )
 
+    def provider(self, uuid: str) -> ResourceProvider:
+        """See `Store`."""
+        return self._backend.read(lambda session: states.provider(session, uuid))
+
     # --- names and bookings ---------------------------------------------------------------
 
     def resource_classes(self) -> Sequence[Named]:
         """See `Store`."""
         return self._backend.read(read.resource_classes)
 
-    def traits(self) -> Sequence[Named]:
+    def traits(self, names: Collection[str] | None = None) -> Sequence[Named]:
         """See `Store`."""
-        return self._backend.read(read.traits)
+        return self._backend.read(lambda session: read.traits(session, names))
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
         """See `Store`."""

@@ -10,10 +10,11 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
 from moorage.store import bodies, rows, tables
+from moorage.store.batch import chunks
 from moorage.usecases.ports import Keepers, Named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from sqlalchemy import Column, ColumnElement, Select, Table
 
@@ -50,6 +51,7 @@ _CLASSES = select(_classes.name, _classes.updated_at).order_by(
     _classes.place.is_(None), _classes.place, _classes.number
 )
 _TRAITS = select(tables.traits).order_by(tables.traits.c.name)
+_TRAITS_NAMED = _TRAITS.where(tables.traits.c.name.in_(bindparam("names", expanding=True)))
 
 
 def resource_classes(connection: Session) -> list[Named]:
@@ -57,9 +59,15 @@ def resource_classes(connection: Session) -> list[Named]:
     return [Named(row.name, row.updated_at) for row in connection.execute(_CLASSES)]
 
 
-def traits(connection: Session) -> list[Named]:
-    """Every trait, by name."""
-    return [Named(row.name, row.updated_at) for row in connection.execute(_TRAITS)]
+def traits(connection: Session, names: Collection[str] | None) -> list[Named]:
+    """Traits by name: every one, or those of these names that exist."""
+    if names is None:
+        return [Named(row.name, row.updated_at) for row in connection.execute(_TRAITS)]
+    return [
+        Named(row.name, row.updated_at)
+        for some in chunks(names)
+        for row in connection.execute(_TRAITS_NAMED, {"names": some})
+    ]
 
 
 # --- bookings -------------------------------------------------------------------------------

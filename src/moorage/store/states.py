@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
 
+from moorage.domain.errors import NotFound
 from moorage.domain.topology import EMPTY
 from moorage.engine.snapshot import ProviderState
 from moorage.store import bodies, rows, tables
@@ -73,6 +74,24 @@ def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]
             read(_SOME_AGGREGATES),
         )
         yield from _booked(providers, read(_SOME_BOOKINGS))
+
+
+def provider(connection: Session, uuid: str) -> ResourceProvider:
+    """One of them, without its bookings.
+
+    Raises:
+        NotFound: there is none.
+    """
+    one = {"providers": [uuid]}
+    found = connection.ask(
+        (_SOME_PROVIDERS, one),
+        (_SOME_INVENTORIES, one),
+        (_SOME_TRAITS, one),
+        (_SOME_AGGREGATES, one),
+    )
+    for provider in _assembled(*found):
+        return provider
+    raise NotFound("resource provider", uuid)
 
 
 def forms(connection: Session, uuids: Iterable[str]) -> Iterator[ResourceProvider]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Changeset, Committed
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Duration, Instant
+    from moorage.domain.providers import ResourceProvider
     from moorage.engine.problem import Outcome, Problem
     from moorage.engine.snapshot import Snapshot
 
@@ -80,11 +81,17 @@ class Store(Protocol):
     def commit(self, changeset: Changeset) -> Committed:
         """Write all or nothing; errors as named by each change."""
 
+    def provider(self, uuid: str) -> ResourceProvider:
+        """A provider with all it has, straight from the ledger. NotFound.
+
+        For who needs one or two: no snapshot is brought up to date for it.
+        """
+
     def resource_classes(self) -> Sequence[Named]:
         """Standard ones in `os_resource_classes.STANDARDS` order, then custom by creation."""
 
-    def traits(self) -> Sequence[Named]:
-        """Every trait."""
+    def traits(self, names: Collection[str] | None = None) -> Sequence[Named]:
+        """Every trait, or those of these names that exist."""
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
         """A consumer with its allocations (state allocated only), or None without any."""

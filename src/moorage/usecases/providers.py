@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider, UpdateProvider
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.engine import filters
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def one(store: Store, uuid: str) -> ResourceProvider:
     Raises:
         NotFound: there is none.
     """
-    snapshot = store.snapshot()
-    return snapshot.state(snapshot.row(uuid)).provider
+    return store.provider(uuid)
 
 
 def matching(
@@ -72,7 +71,7 @@ def create(store: Store, *, uuid: str, name: str, parent: str | None) -> Resourc
     where = f'Unable to create resource provider "{name}", {uuid}'
     _check_name(name, where)
     if parent is not None:
-        parent = _known_parent(store.snapshot(), uuid, parent, where, "create")
+        _check_parent(store, uuid, parent, where, "create")
     store.commit(Changeset((CreateProvider(uuid, name, parent),)))
     return one(store, uuid)
 
@@ -89,8 +88,7 @@ def update(
     """
     where = f"Unable to save resource provider {uuid}"
     _check_name(name, where)
-    snapshot = store.snapshot()
-    before = snapshot.state(snapshot.row(uuid)).provider.parent_uuid
+    before = one(store, uuid).parent_uuid
     if parent == before:
         store.commit(Changeset((UpdateProvider(uuid, name),)))
         return one(store, uuid)
@@ -102,8 +100,8 @@ def update(
             path="parent_provider_uuid",
         )
     if parent is not None:
-        parent = _known_parent(snapshot, uuid, parent, where, "update")
-        _check_no_loop(snapshot, uuid, parent, where)
+        _check_parent(store, uuid, parent, where, "update")
+        _check_no_loop(store.snapshot(), uuid, parent, where)
     store.commit(Changeset((UpdateProvider(uuid, name, parent, set_parent=True),)))
     return one(store, uuid)
 
@@ -122,20 +120,28 @@ def _check_name(name: str, where: str) -> None:
         raise InvalidDescription(f"{where}: a provider needs a name", path="name")
 
 
-def _known_parent(snapshot: Snapshot, uuid: str, parent: str, where: str, action: str) -> str:
+def _check_parent(store: Store, uuid: str, parent: str, where: str, action: str) -> None:
     if parent == uuid:
         reason = (
             "parent provider UUID cannot be same as UUID."
             if action == "create"
             else "creating loop in the provider tree is not allowed."
         )
-    elif parent not in snapshot.row_of:
+    elif not _exists(store, parent):
         reason = "parent provider UUID does not exist."
     else:
-        return parent
+        return
     raise InvalidDescription(
         f"{where}: Object action {action} failed because: {reason}", path="parent_provider_uuid"
     )
+
+
+def _exists(store: Store, uuid: str) -> bool:
+    try:
+        store.provider(uuid)
+    except NotFound:
+        return False
+    return True
 
 
 def _check_no_loop(snapshot: Snapshot, uuid: str, parent: str, where: str) -> None:

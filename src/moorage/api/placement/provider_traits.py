@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.api.placement.names import trait_order, unknown_traits
+from moorage.api.placement.names import trait_order
 from moorage.api.placement.traits import newest
 from moorage.domain.changes import Changeset, PutTraits
 from moorage.domain.errors import ProviderConflict, UnknownName
@@ -24,15 +24,14 @@ def list_all(parts: Parts, request: Request) -> Response:
 def replace_all(parts: Parts, request: Request) -> Response:
     """A new set of traits, all of them known."""
     body = request.json()
-    snapshot = parts.store.snapshot()
-    provider = snapshot.state(snapshot.row(request.path["uuid"])).provider
+    provider = usecase.one(parts.store, request.path["uuid"])
     expected = body["resource_provider_generation"]
     if expected != provider.generation:
         raise ProviderConflict("generation moved", subject=provider.uuid)
     traits = frozenset(body["traits"])
-    unknown = unknown_traits(parts.store, snapshot, traits)
+    unknown = traits.difference(one.name for one in parts.store.traits(traits))
     if unknown:
-        raise UnknownName("trait", ", ".join(unknown))
+        raise UnknownName("trait", ", ".join(sorted(unknown)))
     committed = parts.store.commit(Changeset((PutTraits(provider.uuid, traits, expected),)))
     generation = committed.provider_generations.get(provider.uuid, provider.generation)
     return _shown(parts, traits, generation)

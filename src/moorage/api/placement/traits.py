@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def newest(parts: Parts, names: Collection[str]) -> int:
     """When the newest of these traits was made; now for none."""
-    found = [one.updated_at for one in parts.store.traits() if one.name in names]
-    return max(found, default=parts.store.now())
+    found = [one.updated_at for one in parts.store.traits(names)] if names else []
+    return max(found) if found else parts.store.now()
 
 
 def list_all(parts: Parts, request: Request) -> Response:
@@ -68,9 +68,8 @@ def _associated(text: str | None) -> bool | None:
 def show(parts: Parts, request: Request) -> Response:
     """Whether a trait exists: 204, or 404."""
     name = request.path["name"]
-    for one in parts.store.traits():
-        if one.name == name:
-            return Response(status=204, modified=one.updated_at)
+    for one in parts.store.traits([name]):
+        return Response(status=204, modified=one.updated_at)
     raise NotFound("trait", name)
 
 

@@ -59,6 +59,7 @@ def put_inventories(batch: Batch, change: PutInventories) -> None:
     given = [one.resource_class for one in change.inventories]
     if len(set(given)) != len(given):
         raise InvalidDescription("a resource class is given twice", path="inventories")
+    batch.look_up_classes(given)
     for name in given:
         if not batch.knows_class(name):
             raise UnknownName("resource class", name, path=f"inventories.{name}")
@@ -129,6 +130,7 @@ def put_traits(batch: Batch, change: PutTraits) -> None:
         UnknownName: no such trait.
     """
     batch.expect_generation(change.provider, change.generation)
+    batch.look_up_traits(change.traits)
     for name in sorted(change.traits):
         if not batch.knows_trait(name):
             raise UnknownName("trait", name, path="traits")
