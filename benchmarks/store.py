@@ -1,10 +1,10 @@
 """The ledger: what a commit, a snapshot and a start cost, and how many commits go at once.
 
-    python benchmarks/store.py [hosts] [sqlite | postgresql | URL of an empty database]
+    python benchmarks/store.py [hosts] [sqlite | postgresql | mariadb | URL of an empty database]
 
 Prints this process's processor time, medians where it repeats; by the wall as well what waits for
 a disk or a server. Asserts that what was measured did happen. `postgresql` is the server of the
-tests' wheel, here with a disk that is really flushed.
+tests' wheel, `mariadb` the one found on the machine, both with a disk that is really flushed.
 """
 
 import statistics
@@ -161,6 +161,13 @@ def database_of(kind: str) -> Iterator[str]:
             postgres.FAST = tuple(one for one in postgres.FAST if one != "fsync=off")
             server = stack.enter_context(postgres.running_server())
             yield postgres.Databases(server.url).empty()
+        elif kind == "mariadb":
+            sys.path.insert(0, str(Path(__file__).parents[1]))
+            from tests.servers import mariadb  # noqa: PLC0415 - the tests', not of the package
+
+            mariadb.FAST = tuple(one for one in mariadb.FAST if "flush" not in one)
+            found = stack.enter_context(mariadb.running_server())
+            yield mariadb.Databases(found.url).empty()
         else:
             yield kind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -110,7 +110,7 @@ def test_bookings_follow_their_class(store: Ledger) -> None:
     ],
 )
 def test_a_mistake_in_the_url_is_a_clear_error(
-    mariadb_url: str, change: dict[str, str | None], words: str
+    mariadb_url: str, change: dict[str, Any], words: str
 ) -> None:
     began = time.monotonic()
     url = make_url(mariadb_url)

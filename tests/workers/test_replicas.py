@@ -43,13 +43,13 @@ def held(number: int) -> Decision:
     )
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb"])
 def test_one_replica_expires_an_item(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str
 ) -> None:
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    if kind == "postgresql":
-        url = str(request.getfixturevalue("postgres_url"))
+    if kind != "sqlite":
+        url = str(request.getfixturevalue(f"{kind}_url"))
     stores = [open_store(url) for _ in range(REPLICAS)]
     stores[0].commit(Changeset(tuple(PutDecision(held(one), None) for one in range(ITEMS))))
     done: Counter[str] = Counter()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import make_url
-from tests.servers.postgres import Databases
+from tests.servers import mariadb, postgres
 from tests.servers.replica import Replica, Unacknowledged
 
 from moorage.domain.bookings import BookingState
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.servers.postgres import PostgresServer
 
 KILLS = int(os.environ.get("MOORAGE_CRASH_KILLS", "30"))
 SEED = int(os.environ.get("MOORAGE_CRASH_SEED", "20261121"))
@@ -298,11 +297,15 @@ def test_kill_nine_loses_nothing_acknowledged_and_leaves_no_half(tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(150 + 10 * KILLS)
+@pytest.mark.parametrize(
+    ("kind", "share"), [("postgres", 2), ("mariadb", 3)], ids=["postgresql", "mariadb"]
+)
 def test_kill_nine_with_the_database_among_the_killed(
-    tmp_path: Path, postgres_server: PostgresServer
+    tmp_path: Path, request: pytest.FixtureRequest, kind: str, share: int
 ) -> None:
-    url = Databases(postgres_server.url).empty()
-    crashes(tmp_path, url, KILLS // 2, postgres_server.restart)
+    server = request.getfixturevalue(f"{kind}_server")
+    databases = {"postgres": postgres, "mariadb": mariadb}[kind].Databases(server.url)
+    crashes(tmp_path, databases.empty(), KILLS // share, server.restart)
 
 
 def test_the_checks_see_a_half_decision_and_a_lost_one(tmp_path: Path) -> None:

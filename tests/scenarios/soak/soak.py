@@ -2,8 +2,9 @@
 
     python -m tests.scenarios.soak.soak [database] [seconds] [clients] [services] [kills per minute]
 
-`make soak` runs it for half an hour on SQLite and on PostgreSQL. Prints what was done, the rate,
-and the slowest answer; ends with 1 and a list if anything was wrong.
+The database is `sqlite`, `postgresql`, `mariadb` (a server of its own each) or a URL. `make soak`
+runs it for half an hour on SQLite and on PostgreSQL. Prints what was done, the rate, and the
+slowest answer; ends with 1 and a list if anything was wrong.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from tests.scenarios.soak.clients import MOVING, STEADY, TOTAL, Client
-from tests.servers.postgres import Databases, running_server
+from tests.servers import mariadb, postgres
 from tests.servers.replica import Replica
 
 from moorage.domain.changes import Change, Changeset, CreateProvider, PutFlavor, PutInventories
@@ -200,6 +201,19 @@ def said(store: Ledger) -> dict[str, tuple[int, int]]:
     }
 
 
+@contextmanager
+def database_of(kind: str, folder: Path) -> Iterator[str]:
+    """The URL of an empty database of a kind, on a server of its own; or the URL that was given."""
+    if kind == "postgresql":
+        with postgres.running_server() as server:
+            yield postgres.Databases(server.url).empty()
+    elif kind == "mariadb":
+        with mariadb.running_server() as found:
+            yield mariadb.Databases(found.url).empty()
+    else:
+        yield f"sqlite:///{folder}/ledger.db" if kind == "sqlite" else kind
+
+
 def main() -> int:
     """From the command line."""
     words = sys.argv[1:]
@@ -208,21 +222,18 @@ def main() -> int:
         float(words[at]) if len(words) > at else default
         for at, default in ((1, 60.0), (2, 64.0), (3, 3.0), (4, 0.0))
     )
-    with tempfile.TemporaryDirectory(prefix="moorage-soak-") as name:
-        server = running_server() if database == "postgresql" else nullcontext()
-        with server as own:
-            if own is not None:
-                database = Databases(own.url).empty()
-            elif database == "sqlite":
-                database = f"sqlite:///{name}/ledger.db"
-            found = soak(
-                Path(name),
-                database,
-                seconds=seconds,
-                clients=int(clients),
-                services=int(services),
-                kills_per_minute=kills,
-            )
+    with (
+        tempfile.TemporaryDirectory(prefix="moorage-soak-") as name,
+        database_of(database, Path(name)) as url,
+    ):
+        found = soak(
+            Path(name),
+            url,
+            seconds=seconds,
+            clients=int(clients),
+            services=int(services),
+            kills_per_minute=kills,
+        )
     print(found.told())  # noqa: T201 - a command's result
     return bool(found.wrong)
 
