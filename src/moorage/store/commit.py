@@ -15,7 +15,7 @@ from moorage.domain import changes
 from moorage.domain.changes import Committed
 from moorage.domain.errors import UnknownName
 from moorage.store import tables
-from moorage.store.apply import allocations, ensembles, fleet, holds, names, providers, stock
+from moorage.store.apply import adopt, allocations, ensembles, fleet, holds, names, providers, stock
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
 from moorage.store.judge import judge
@@ -50,6 +50,8 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.DropBookings: holds.drop_bookings,
         changes.SwapHold: holds.swap_hold,
         changes.TakeHold: holds.take_hold,
+        changes.AdoptProviders: adopt.adopt_providers,
+        changes.AdoptAllocations: adopt.adopt_allocations,
         changes.PutEnsemble: ensembles.put_ensemble,
         changes.ExpectEnsemble: ensembles.expect_ensemble,
         changes.DeleteEnsemble: ensembles.delete_ensemble,
