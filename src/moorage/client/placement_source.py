@@ -71,12 +71,12 @@ class _Reader:
             for gone in self.providers.keys() - listed.keys():
                 del self.providers[gone], self.owners[gone]
             moved = [one for uuid, one in listed.items() if self._moved(uuid, one)]
-            if not moved and self._whole():
+            doubtful = self._doubtful()
+            if not moved and not doubtful:
                 return self._content()
             self._read_providers(moved)
-            self._read_consumers(
-                {owner for one in moved for owner in self.owners.get(one.uuid, ())}
-            )
+            owners = (self.owners.get(one.uuid, frozenset()) for one in moved)
+            self._read_consumers(doubtful.union(*owners))
         raise SourceMoves(
             f"{self.wire.endpoint} is written faster than it can be read;"
             " stop what writes to it, or read its database"
@@ -101,11 +101,12 @@ class _Reader:
         bare = replace(known, inventories=(), traits=frozenset(), aggregates=frozenset())
         return bare != listed
 
-    def _whole(self) -> bool:
-        """Whether every consumer was read, and stands on known providers only."""
-        return all(
-            provider in self.providers for one in self.sets.values() for provider in one.allocations
-        ) and all(owner in self.sets for owners in self.owners.values() for owner in owners)
+    def _doubtful(self) -> set[str]:
+        """Consumers not read yet, and those that stand on a provider which is not there (now)."""
+        known = self.providers.keys()
+        owners = {owner for some in self.owners.values() for owner in some}
+        lost = {uuid for uuid, one in self.sets.items() if not one.allocations.keys() <= known}
+        return (owners - self.sets.keys()) | lost
 
     # --- providers --------------------------------------------------------------------------
 
@@ -125,8 +126,9 @@ class _Reader:
                 found = self.wire.find(f"/resource_providers/{listed.uuid}/{name}")
                 if found is None:
                     return None
+                _part(found, name)
                 parts[name] = found
-            generations = {one.get("resource_provider_generation") for one in parts.values()}
+            generations = {_part(one, "resource_provider_generation") for one in parts.values()}
             if len(generations) == 1:
                 return _assembled(listed, generations.pop(), parts)
         raise SourceMoves(f"resource provider {listed.name} is written faster than it can be read")
