@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Compiled, Source, compile_template
-from moorage.heat.emit import Decided, emit
+from moorage.heat.emit import Decided, Emitted, prepare
+from moorage.heat.naming import HANDED_DOWN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENSEMBLE = "b1d7b1d7-0000-4000-8000-000000000000"
@@ -27,10 +28,14 @@ def decided(compiled: Compiled) -> Decided:
     return Decided(ENSEMBLE, "6f0c", places)
 
 
-def emitted(source: Source) -> tuple[Compiled, str]:
+def written_with(source: Source) -> tuple[Compiled, Emitted]:
     compiled = compile_template(source)
-    written = emit(source.template, compiled.keys, decided(compiled), source.parameters)
-    return compiled, written
+    return compiled, prepare(source, compiled).carrying(decided(compiled))
+
+
+def emitted(source: Source) -> tuple[Compiled, str]:
+    compiled, written = written_with(source)
+    return compiled, written.template
 
 
 SERVER = st.fixed_dictionaries(
@@ -84,9 +89,8 @@ TEMPLATES = st.dictionaries(
 @given(TEMPLATES)
 def test_what_is_emitted_parses_to_the_same_members(template: dict[str, Any]) -> None:
     text = yaml.safe_dump(template, sort_keys=False, allow_unicode=True)
-    source = Source(text, files={"n.yaml": NESTED})
-    compiled, written = emitted(source)
-    again, rewritten = emitted(Source(written, files=source.files))
+    compiled, written = written_with(Source(text, files={"n.yaml": NESTED}))
+    again, rewritten = written_with(Source(written.template, files=written.files))
     assert again == compiled
     assert rewritten == written, "the same decision, written again, changes nothing"
 
@@ -106,7 +110,7 @@ def without_decision(value: Any) -> Any:
     kept = {
         key: without_decision(one)
         for key, one in value.items()
-        if key not in {"decided", "moorage:ensemble", "moorage:member"}
+        if key not in {"decided", "moorage:ensemble", "moorage:member", *HANDED_DOWN}
     }
     return {key: one for key, one in kept.items() if one or key not in {"metadata", "moorage"}}
 

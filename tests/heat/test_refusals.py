@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source, compile_template
-from moorage.heat.template import nested_files
+from moorage.heat.template import named_files
 
 SHOP = (Path(__file__).parents[2] / "examples" / "shop-hot.yaml").read_text(encoding="utf-8")
 ENVIRONMENT = "parameters: {network: net}\n"
@@ -58,7 +58,7 @@ def test_the_template_itself_is_fine() -> None:
         ("heat_template_version: wallaby\n", "", None, 1),
         ("wallaby", "zed", "heat_template_version", 1),
         ("parameters:", "paramters:", "paramters", 3),
-        ("resources:", "conditions: {a: true}\nresources:", "conditions", 4),
+        ("resources:", "conditions: {a: b}\nresources:", "conditions.a", 4),
         (
             "type: OS::Nova::ServerGroup\n",
             "condition: a\n    type: OS::X\n",
@@ -66,7 +66,7 @@ def test_the_template_itself_is_fine() -> None:
             6,
         ),
         ("OS::Neutron::Port", "OS::Neutron::Trunk", "resources.port.type", 10),
-        ("OS::Neutron::Port", "OS::Heat::AutoScalingGroup", "resources.port.type", 10),
+        ("OS::Neutron::Port", "OS::Heat::InstanceGroup", "resources.port.type", 10),
         ("OS::Neutron::Port", "AWS::EC2::Instance", "resources.port.type", 10),
         ("OS::Neutron::Port", "missing.yaml", "resources.port.type", 10),
         ("OS::Neutron::Port", "http://x/y.yaml", "resources.port.type", 10),
@@ -113,7 +113,7 @@ def test_the_template_itself_is_fine() -> None:
         ("{get_param: size}", "{get_parm: size}", f"{DEF}.flavor", 19),
         ("{get_param: size}", "{get_param: siz}", f"{DEF}.flavor.get_param", 19),
         ("{get_param: size}", "{get_attr: [db, flavor]}", f"{DEF}.flavor.get_attr", 19),
-        ("{get_param: size}", "{if: [a, b, c]}", f"{DEF}.flavor.if", 19),
+        ("{get_param: size}", "{if: [a, b, c]}", f"{DEF}.flavor.if[0]", 19),
         ("{get_param: size}", "m1.%index%", "resources.web", 13),
         ("group: {get_resource: sg}", "group: some-uuid", f"{DEF}.scheduler_hints.group", 20),
         ("group: {get_resource: sg}", "group: {get_resource: port}", "resources.web", 13),
@@ -184,7 +184,7 @@ def test_what_the_service_refuses_in_a_nested_file_names_it() -> None:
 
 def test_nested_templates_are_found_where_their_parent_is() -> None:
     text = "resources:\n  a: {type: ../b.yaml}\n  g: {properties: {resource_def: {type: c.yaml}}}\n"
-    assert set(nested_files(text, file="lib/a.yaml")) == {"b.yaml", "lib/c.yaml"}
+    assert set(named_files(text, file="lib/a.yaml")) == {("b.yaml", True), ("lib/c.yaml", True)}
 
 
 @pytest.mark.parametrize(

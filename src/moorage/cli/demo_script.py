@@ -93,9 +93,9 @@ SHOP: Final = (
         remark="The same decision for Heat: a template in, the template with its decision out.",
     ),
     Step(
-        "hot place placed.yaml -e env.yaml --ensemble {id}",
+        "hot place placed.yaml --ensemble {id}",
         (r"db\[0\]",),
-        remark="What was written is plain HOT, and means the same members.",
+        remark="What was written is plain HOT, and means the same members by itself.",
     ),
     _claim("db[1]", "m1.xlarge", "The other eight."),
     _claim("db[2]", "m1.xlarge"),

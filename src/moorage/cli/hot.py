@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import told
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
-from moorage.cli.output import Shown, short, stack, table
+from moorage.cli.output import Shown, counted, short, stack, table
 from moorage.cli.shipped import Unreadable, find, read_text
+from moorage.client.errors import NotMoorage
 from moorage.domain.errors import InvalidDescription
+from moorage.heat.template import is_nested
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rich.console import RenderableType
 
@@ -32,7 +34,8 @@ class Place(Command):
     one decision, or none. Policies ride in `metadata: {moorage: {policies: [...]}}`, which
     plain Heat passes over. With --ensemble nothing is decided: the template's members are found
     in that ensemble by their names, and its decision is used. With --emit the template is
-    written again, with the decision in it, for plain Heat to create.
+    written again, with the decision and what the environment said in it, for plain Heat to
+    create; the files it names go with it.
     """
 
     examples = """
@@ -73,6 +76,8 @@ class Place(Command):
         if args.emit not in {None, STDIN}:
             _writable(Path(args.emit))
         request = requested(args)
+        if args.emit is not None:
+            _check_files(args, request.get("files", {}))
         with self.client() as client:
             if args.ensemble:
                 request["ensemble_id"] = client.ensembles.find(args.ensemble)
@@ -83,8 +88,49 @@ class Place(Command):
             if args.emit == STDIN:
                 self.app.stdout.write(answer.value.template)
                 return None
-            Path(args.emit).write_text(answer.value.template, encoding="utf-8")
+            _write(Path(args.emit), answer.value)
         return Shown(answer.body, pictured(answer.value, args))
+
+
+def _check_files(args: argparse.Namespace, files: Mapping[str, str]) -> None:
+    """See that the files that go with the template have a place, and not that of the originals.
+
+    Raises:
+        InvalidDescription: they have none.
+    """
+    if not files:
+        return
+    if args.emit == STDIN:
+        raise InvalidDescription(
+            f"the template needs {counted(len(files), 'file')} beside it, and one stream has no"
+            " room for them; name a file",
+            path="--emit",
+        )
+    here = Path() if args.template == STDIN else find(args.template).parent
+    nested = sorted(name for name in files if is_nested(name))
+    if nested and here.resolve() == Path(args.emit).parent.resolve():
+        raise InvalidDescription(
+            f"nested templates are written too, and would replace {', '.join(nested)};"
+            " emit into another directory",
+            path="--emit",
+        )
+
+
+def _write(path: Path, placed: Placed) -> None:
+    """Write the template, and the files that go with it at their names.
+
+    Raises:
+        NotMoorage: a name that leads out of the template's directory.
+    """
+    for name, text in placed.files.items():
+        relative = PurePosixPath(name)
+        if relative.is_absolute() or ".." in relative.parts:
+            raise NotMoorage(f"the service named a file outside: {name}")
+        target = path.parent / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not (target.exists() and target.read_bytes() == text.encode()):
+            target.write_text(text, encoding="utf-8")
+    path.write_text(placed.template, encoding="utf-8")
 
 
 def _writable(path: Path) -> None:
@@ -142,7 +188,8 @@ def pictured(placed: Placed, args: argparse.Namespace) -> RenderableType:
     parts += [f"note: {note}" for note in placed.notes]
     said = told.dry_run(decision) if args.dry_run else _line(placed)
     if args.emit is not None:
-        said += f"  written to {args.emit}"
+        beside = f" and {counted(len(placed.files), 'file')} beside it" if placed.files else ""
+        said += f"  written to {args.emit}{beside}"
     return stack(*parts, "", said)
 
 

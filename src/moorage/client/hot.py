@@ -29,6 +29,8 @@ class Placed(msgspec.Struct, frozen=True):
     ensemble: structs.Ensemble
     decision: structs.Decision
     template: str = ""
+    files: dict[str, str] = {}
+    """What goes with the template, by name relative to it."""
     keys: dict[str, str] = {}
     """Member -> path of its resource in the stack."""
     not_placed: list[Placeless] = []

@@ -1,4 +1,4 @@
-"""A template on disk with the nested ones it names, as the API takes them: text by name."""
+"""A template on disk with the files it names, as the API takes them: text by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.environment import read_environment
 from moorage.heat.marked import parse
-from moorage.heat.template import is_nested, nested_file, nested_files
+from moorage.heat.template import file_name, is_nested, named_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,23 +33,27 @@ def read_file(path: Path) -> str:
 
 
 def gather(template: Path, text: str, environment: str | None) -> dict[str, str]:
-    """Every nested template that the template, its nested ones or the environment name.
+    """Every file that the template, its nested ones or the environment name, as text.
 
     Names are relative to the root template's directory, as Heat resolves them.
 
     Raises:
-        InvalidDescription: one cannot be read, is not YAML, or there are too many.
+        InvalidDescription: one cannot be read, is not UTF-8 (or, of templates, not YAML), or there
+            are too many.
     """
-    waiting = [*nested_files(text), *_registered(environment)]
+    waiting = [*named_files(text), *_registered(environment)]
     found: dict[str, str] = {}
+    read: set[tuple[str, bool]] = set()
     while waiting:
-        name = waiting.pop()
-        if name in found:
+        one = name, is_template = waiting.pop()
+        if one in read:
             continue
-        if len(found) >= MAX_FILES:
-            raise InvalidDescription(f"more than {MAX_FILES} nested templates", path=name)
+        read.add(one)
+        if len(read) > MAX_FILES:
+            raise InvalidDescription(f"more than {MAX_FILES} files", path=name)
         found[name] = read_file(template.parent / name)
-        waiting += nested_files(found[name], file=name)
+        if is_template:
+            waiting += named_files(found[name], file=name)
     return found
 
 
@@ -85,8 +89,8 @@ def parameters(options: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-def _registered(environment: str | None) -> list[str]:
+def _registered(environment: str | None) -> list[tuple[str, bool]]:
     if environment is None:
         return []
     types = read_environment(environment).types.values()
-    return [nested_file(str(one.value), of="") for one in types if is_nested(one.value)]
+    return [(file_name(str(one.value), of=""), True) for one in types if is_nested(one.value)]

@@ -39,7 +39,7 @@ class Source:
     parameters: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
     """Given with the call; they win over the environment."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Nested templates by name."""
+    """Nested templates and what `get_file` names, by name relative to the root template."""
     name: str = "stack"
     """The stack's name, and the ensemble's."""
 
@@ -56,7 +56,9 @@ class Compiled:
     places: Mapping[str, Marked] = field(default_factory=dict, compare=False, repr=False)
     """Path in the description (`members[0]`, `policies[2]`) -> where the template says it."""
     files: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Names of the nested templates that came along."""
+    """Names of the files that came along."""
+    templates: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Names of those that were read as nested templates."""
 
     def located(self, error: InvalidDescription) -> InvalidDescription:
         """The same error about the description, with its place in the template."""
@@ -94,7 +96,7 @@ def _name_file(error: InvalidDescription, files: Collection[str]) -> None:
 
 
 def _compiled(source: Source) -> Compiled:
-    found = list(_expanded(source))
+    found, templates = _expanded(source)
     servers = [one for one in found if isinstance(one, Server)]
     if not servers:
         raise InvalidDescription("the template has no server to place", path="resources")
@@ -118,10 +120,11 @@ def _compiled(source: Source) -> Compiled:
             **{f"policies[{i}]": node for i, (_, node) in enumerate(policies)},
         },
         files=frozenset(source.files),
+        templates=templates,
     )
 
 
-def _expanded(source: Source) -> list[Found]:
+def _expanded(source: Source) -> tuple[list[Found], tuple[str, ...]]:
     environment = (
         Environment() if source.environment is None else read_environment(source.environment)
     )
@@ -139,7 +142,7 @@ def _expanded(source: Source) -> list[Found]:
         found.append(one)
         if len(found) > _MOST:
             raise InvalidDescription("the template expands to too much", path="resources")
-    return found
+    return found, tuple(world.templates)
 
 
 _MOST: Final = 20 * MAX_MEMBERS

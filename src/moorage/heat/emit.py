@@ -1,43 +1,45 @@
-"""Write a template again, with its decision in it, as plain HOT.
+"""Write a template again, with its decision in it, as plain HOT that needs no environment.
 
-What is added, on resources of the root template:
+What is added:
 
-- `metadata: {moorage: {decided: …}}` on every resource with members: ensemble, decision and
-  each member's place, by its opaque labels. Heat stores it and passes it over.
-- Nova metadata `moorage:ensemble` and `moorage:member` on servers (in a resource group with
-  the index variable), so that the server itself says which member it is. Not tags: Nova allows
-  no slash in them. Left alone where the template computes the whole mapping by a function.
+- `metadata: {moorage: {decided: …}}` on every resource of the root template that has members:
+  ensemble, decision and each member's place, by its opaque labels. Heat stores it and passes it
+  over.
+- Nova metadata `moorage:ensemble` and `moorage:member` on servers, so that the server itself says
+  which member it is (see `naming`). Not tags: Nova allows no slash in them. Left alone where the
+  template computes the whole mapping by a function.
+- What the environment and the call said (see `standalone`).
 
-A parameter that was given with the call gets its value for a default, unless it is hidden: so
-that the template, with the same environment, means the same members again.
-
-Everything else stays as it was, keys in their order; comments and anchors do not survive.
+Nested templates are written too, under their names. Everything else stays as it was, keys in
+their order; comments and anchors do not survive.
 """
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 from moorage.domain.ensembles import server_metadata
-from moorage.heat import expect
+from moorage.heat import expect, hot_text
 from moorage.heat.annotation import DECIDED, KEY
-from moorage.heat.marked import mark, parse
-from moorage.heat.parameters import to_default
+from moorage.heat.marked import parse
+from moorage.heat.naming import AT_ROOT, HANDED_DOWN, NESTED, OPEN
+from moorage.heat.resources import members_of
 from moorage.heat.resources.os_heat_resource_group import INDEX
-from moorage.heat.resources.os_heat_resource_group import TYPES as GROUP
+from moorage.heat.resources.os_heat_resource_group import TYPES as NUMBERED
 from moorage.heat.resources.os_nova_server import TYPES as SERVER
+from moorage.heat.standalone import Sheet, computed, resources, standalone
+from moorage.heat.template import is_nested
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from moorage.domain.ensembles import MemberName
-    from moorage.heat.marked import Marked, Plain
+    from moorage.heat.compile import Compiled, Source
+    from moorage.heat.naming import Name, Naming
 
-_WIDTH: Final = 100
+_VARIABLE: Final = "index_var"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,60 +51,76 @@ class Decided:
     places: Mapping[MemberName, Mapping[str, str]]
 
 
-def emit(
-    text: str,
-    keys: Mapping[MemberName, str],
-    decided: Decided,
-    given: Mapping[str, Plain] = MappingProxyType({}),
-) -> str:
-    """The root template `text` with the decision in it; `keys` as it was compiled.
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """The root template and the files that go with it, by name relative to it."""
 
-    `given` are the parameters that came with the call.
+    template: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """Templates that stand alone, and wait for their decision. Nothing can go wrong any more."""
+
+    root: Sheet
+    nested: tuple[Sheet, ...]
+    others: Mapping[str, str]
+    notes: tuple[str, ...]
+    """What somebody who uses the templates must know."""
+    inside: Mapping[str, tuple[MemberName, ...]]
+    """Resource of the root template -> the members at and below it."""
+
+    def carrying(self, decided: Decided) -> Emitted:
+        """The templates with a decision in them."""
+        names = {one.name for one in self.nested}
+        writing = _Writing(decided.ensemble, names)
+        root = writing.named(self.root, AT_ROOT, self.inside)
+        for name, members in self.inside.items():
+            root["resources"][name] = _annotated(root["resources"][name], members, decided)
+        files = {
+            one.name: hot_text.dump(_declaring(writing.named(one, NESTED, dict(resources(one)))))
+            for one in self.nested
+        }
+        return Emitted(hot_text.dump(root), {**self.others, **files})
+
+
+def prepare(source: Source, compiled: Compiled) -> Emission:
+    """Everything but the decision, so that what cannot be written is known before deciding.
 
     Raises:
-        InvalidDescription: a resource's metadata is computed, so nothing can be added to it.
+        InvalidDescription: a function computes what would have to be added to; names the place.
     """
-    marked = parse(text)  # also bounds what the constructor below is going to build
-    document: dict[str, Any] = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
-    _default(document, marked, given)
-    inside: dict[str, dict[MemberName, str]] = {}
-    for member, key in keys.items():
-        inside.setdefault(key.partition("/")[0], {})[member] = key
-    resources = document["resources"] = dict(document["resources"])
-    for name, members in inside.items():
-        resource = resources[name] = dict(resources[name])
-        _refuse_computed(marked, name, resource)
-        _annotate(resource, sorted(members), decided)
-        _name_members(name, resource, members.values(), decided.ensemble)
-    return str(
-        yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    alone = standalone(source, compiled.templates)
+    root, *nested = alone.sheets
+    inside: dict[str, list[MemberName]] = {}
+    for member, key in compiled.keys.items():
+        inside.setdefault(key.partition("/")[0], []).append(member)
+    for name in inside:
+        _refuse_computed(source, name, root.document["resources"][name])
+    return Emission(
+        root=root,
+        nested=tuple(nested),
+        others=alone.others,
+        notes=alone.notes,
+        inside={name: tuple(sorted(members)) for name, members in inside.items()},
     )
 
 
-def _default(document: dict[str, Any], marked: Marked, given: Mapping[str, Plain]) -> None:
-    if not given:
-        return
-    declared = expect.mapping(expect.mapping(marked)["parameters"])
-    parameters = document["parameters"] = dict(document["parameters"])
-    for name, value in given.items():
-        node = mark(value, line=1, path=f"parameters.{name}")
-        default = to_default(name, declared[name], node)
-        if default is not None:
-            parameters[name] = {**parameters[name], "default": default}
-
-
-def _refuse_computed(marked: Marked, name: str, resource: dict[str, Any]) -> None:
+def _refuse_computed(source: Source, name: str, resource: dict[str, Any]) -> None:
     """There must be room for the annotation: nothing can be added to a function's value."""
     metadata = resource.get("metadata")
     annotation = metadata.get(KEY) if isinstance(metadata, dict) else None
-    if _is_call(metadata) or _is_call(annotation):
-        place = expect.mapping(expect.mapping(marked)["resources"])[name]
+    if computed(metadata) or computed(annotation):
+        place = expect.mapping(expect.mapping(parse(source.template))["resources"])[name]
         raise place.invalid(
             "the metadata is computed by a function, so the decision cannot be written into it"
         )
 
 
-def _annotate(resource: dict[str, Any], members: list[MemberName], decided: Decided) -> None:
+def _annotated(
+    resource: dict[str, Any], members: tuple[MemberName, ...], decided: Decided
+) -> dict[str, Any]:
     metadata = dict(resource.get("metadata") or {})
     metadata[KEY] = {
         **(metadata.get(KEY) or {}),
@@ -112,76 +130,80 @@ def _annotate(resource: dict[str, Any], members: list[MemberName], decided: Deci
             "places": {str(member): dict(decided.places[member]) for member in members},
         },
     }
-    resource["metadata"] = metadata
+    return {**resource, "metadata": metadata}
 
 
-def _name_members(name: str, resource: dict[str, Any], keys: Iterable[str], ensemble: str) -> None:
-    """Let servers say who they are: where the resource is one, or a group of them.
-
-    Keys deeper than that mean a nested template, whose parameters are its own.
-    """
-    depth = max(key.count("/") for key in keys)
-    if resource["type"] in SERVER and depth == 0:
-        _name_server(resource, ensemble, f"{name}[0]")
-    elif resource["type"] in GROUP and depth == 1:
-        properties = resource["properties"] = dict(resource["properties"])
-        definition = properties["resource_def"]
-        variable = properties.get("index_var") or INDEX
-        if definition.get("type") in SERVER and isinstance(variable, str):
-            definition = properties["resource_def"] = dict(definition)
-            _name_server(definition, ensemble, f"{name}[{variable}]")
+def _declaring(document: dict[str, Any]) -> dict[str, Any]:
+    """A nested template that takes what is handed down to it; used alone it is still whole."""
+    handed = {
+        name: {"type": "string", "description": what, "default": OPEN}
+        for name, what in HANDED_DOWN.items()
+    }
+    declared = {**(document.get("parameters") or {}), **handed}
+    if "parameters" in document:
+        return {**document, "parameters": declared}
+    before = ("heat_template_version", "description")
+    head = {key: document[key] for key in before if key in document}
+    return {**head, "parameters": declared, **document}
 
 
-def _name_server(server: dict[str, Any], ensemble: str, member: str) -> None:
-    if _is_call(server["properties"]):
-        return
-    properties = server["properties"] = dict(server["properties"])
-    metadata = properties.get("metadata") or {}
-    if isinstance(metadata, dict) and not _is_call(metadata):
-        properties["metadata"] = {**metadata, **server_metadata(ensemble, member)}
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    ensemble: str
+    templates: Collection[str]
+    """Nested templates that take what is handed down, by the names they are written under."""
 
-
-def _is_call(value: object) -> bool:
-    """Whether a value is a function that can yield a mapping: then it is not ours to add to."""
-    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in _CALLS
-
-
-_CALLS: Final = frozenset({"get_param", "get_attr"})
-
-_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-
-
-class _Loader(_BASE):  # type: ignore[misc] # the C loader has no types
-    """A safe loader in which times and keys stay text, as `marked` reads them.
-
-    A resource or parameter may well be called `on` or `1`.
-    """
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:  # noqa: ANN401, FBT001, FBT002 - the loader's own signature
-        self.flatten_mapping(node)
-        return {
-            self.construct_scalar(key): self.construct_object(value, deep=deep)
-            for key, value in node.value
+    def named(self, sheet: Sheet, naming: Naming, some: Collection[str]) -> dict[str, Any]:
+        """The template whose servers, in some of its resources, say who they are."""
+        named = {
+            name: self._resource(sheet, naming, name, resource) if name in some else resource
+            for name, resource in resources(sheet)
         }
+        return {**sheet.document, "resources": named} if named else dict(sheet.document)
+
+    def _resource(
+        self, sheet: Sheet, naming: Naming, name: str, resource: dict[str, Any]
+    ) -> dict[str, Any]:
+        kind = resource["type"]
+        inner = members_of(kind) if isinstance(kind, str) else None
+        if inner is None:
+            return self._made(sheet, resource, naming.server(name), naming.below(name))
+        properties = resource.get("properties")
+        if not isinstance(properties, dict):
+            return resource
+        definition = properties.get(inner)
+        if not isinstance(definition, dict) or "type" not in definition:
+            return resource
+        variable = _variable(kind, properties)
+        made = self._made(
+            sheet,
+            definition,
+            naming.grouped(name, variable),
+            dict(naming.below_group(name, variable)),
+        )
+        return {**resource, "properties": {**properties, inner: made}}
+
+    def _made(
+        self, sheet: Sheet, definition: dict[str, Any], member: Name, below: dict[str, Name]
+    ) -> dict[str, Any]:
+        """A server, or a nested stack with servers in it."""
+        kind, properties = definition["type"], definition.get("properties") or {}
+        if kind in SERVER and isinstance(kind, str):
+            metadata = properties.get("metadata") or {}
+            if computed(properties) or computed(metadata) or not isinstance(metadata, dict):
+                return definition
+            known = {**metadata, **server_metadata(self.ensemble, ""), "moorage:member": member}
+            return {**definition, "properties": {**properties, "metadata": known}}
+        if is_nested(kind):
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(sheet.name), kind))
+            if file in self.templates:
+                return {**definition, "properties": {**properties, **below}}
+        return definition
 
 
-class _Dumper(_DUMPER):  # type: ignore[misc] # the C dumper has no types
-    """A safe dumper that writes texts of several lines as blocks, and no anchors."""
-
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - every value is written out
-        return True
-
-
-def _text(loader: Any, node: Any) -> object:  # noqa: ANN401 - as above
-    return loader.construct_scalar(node)
-
-
-def _block(dumper: Any, text: str) -> Any:  # noqa: ANN401 - as above
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _text)
-_Loader.add_constructor("tag:yaml.org,2002:value", _text)
-_Dumper.add_representer(str, _block)
+def _variable(kind: str, properties: Mapping[str, Any]) -> str:
+    """What stands for the number in a group's definition; nothing where it tells none."""
+    if kind not in NUMBERED:
+        return OPEN
+    variable = properties.get(_VARIABLE) or INDEX
+    return variable if isinstance(variable, str) else OPEN

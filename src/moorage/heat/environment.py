@@ -7,12 +7,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import expect
+from moorage.heat.later import Later
 from moorage.heat.marked import parse
+from moorage.heat.template import file_name, is_nested
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.heat.marked import Marked
+
+MAX_ALIASES: Final = 8
+"""How often one type may stand for another in the environment."""
 
 _SECTIONS: Final = (
     "parameters",
@@ -32,6 +37,24 @@ class Environment:
     defaults: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
     types: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
     """Resource type -> the type or nested template that stands for it."""
+
+    def stands_for(self, node: Marked, *, inside: str) -> str:
+        """What a type written in template `inside` means; a nested template by its file's name.
+
+        Raises:
+            InvalidDescription: no text, known only later, or mapped in a circle.
+        """
+        if isinstance(node.value, Later):
+            raise node.invalid(f"{node.value} is not known before the stack is made")
+        name = expect.text(node)
+        for _ in range(MAX_ALIASES):
+            alias = self.types.get(name)
+            if alias is None or alias.value == name:
+                # What the environment names is relative to the root, as the environment itself.
+                of = inside if name == node.value else ""
+                return file_name(name, of=of) if is_nested(name) else name
+            name = expect.text(alias)
+        raise node.invalid(f"the resource_registry maps {node.value} in a circle")
 
 
 def read_environment(text: str, *, name: str = "environment") -> Environment:

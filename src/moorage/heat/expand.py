@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import expect
+from moorage.heat.annotation import DECIDED, KEY
 from moorage.heat.found import Note, Resource
 from moorage.heat.functions import Scope, resolve
-from moorage.heat.later import Later
 from moorage.heat.parameters import pseudo, read_values
 from moorage.heat.resources import registry
-from moorage.heat.template import is_nested, nested_file, read_template
+from moorage.heat.template import is_nested, read_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,8 +33,6 @@ MAX_WORK: Final = 1_000_000
 PER_RESOURCE: Final = 20
 PER_STACK: Final = 100
 """What a resource and a stack cost beside their values, measured in values."""
-MAX_ALIASES: Final = 8
-"""How often one type may stand for another in the environment."""
 
 
 @dataclass(slots=True)
@@ -60,7 +58,7 @@ class World:
 
     environment: Environment
     files: Mapping[str, str]
-    """Nested templates by name, relative to the root template."""
+    """Nested templates and other files by name, relative to the root template."""
     stack_name: str
     templates: dict[str, Template] = field(default_factory=dict)
     """Those read already."""
@@ -90,12 +88,22 @@ class Stack:
             version=self.template.version,
             parameters={**pseudo(self.world.stack_name, self.template.file), **values.by_name},
             resources=self.template.resources,
+            file=self.template.file,
+            conditions=self.template.conditions,
+            files=self.world.files,
         )
+        conditions = scope.judge()
+        for node in self.template.conditions.values():
+            self.world.work.spend(node.size, node)
+        conditions.check()
         for name, node in self.template.resources.items():
             self.world.work.spend(node.size + PER_RESOURCE, node)
+            fields = expect.mapping(node)
+            if "condition" in fields and not conditions.holds(fields["condition"]):
+                continue
             definition = {
                 key: resolve(one, scope) if key in {"properties", "metadata"} else one
-                for key, one in expect.mapping(node).items()
+                for key, one in fields.items()
             }
             yield from self._resource(self.path / name, node, definition)
 
@@ -111,12 +119,12 @@ class Stack:
         self, path: Path, node: Marked, definition: Mapping[str, Marked]
     ) -> Iterator[Found]:
         type_node = definition["type"]
-        type_name = self._type(type_node)
+        type_name = self.world.environment.stands_for(type_node, inside=self.template.file)
         properties = _fields(definition.get("properties"))
         metadata = _fields(definition.get("metadata"))
         if is_nested(type_name):
-            if "moorage" in metadata:
-                raise metadata["moorage"].invalid(
+            if KEY in metadata and expect.mapping(metadata[KEY]).keys() - {DECIDED}:
+                raise metadata[KEY].invalid(
                     "write policies inside the nested template, or on a server group here"
                 )
             yield from self._nested(path, type_node, type_name, properties)
@@ -130,27 +138,12 @@ class Stack:
         resource = Resource(self.path, path, type_name, node, properties, metadata)
         yield from kind.expand(resource, self)
 
-    def _type(self, node: Marked) -> str:
-        """The type after the environment's registry has had its say."""
-        if isinstance(node.value, Later):
-            raise node.invalid(f"{node.value} is not known before the stack is made")
-        name = expect.text(node)
-        for _ in range(MAX_ALIASES):
-            alias = self.world.environment.types.get(name)
-            if alias is None or alias.value == name:
-                return name
-            name = expect.text(alias)
-        raise node.invalid(f"the resource_registry maps {node.value} in a circle")
-
     def _nested(
-        self, path: Path, node: Marked, type_name: str, properties: Mapping[str, Marked]
+        self, path: Path, node: Marked, file: str, properties: Mapping[str, Marked]
     ) -> Iterator[Found]:
         self.world.work.spend(PER_STACK, node)
         if self.depth >= MAX_DEPTH:
             raise node.invalid(f"nested templates more than {MAX_DEPTH} deep")
-        # What the environment names is relative to the root, as the environment itself.
-        inside = self.template.file if type_name == node.value else ""
-        file = nested_file(type_name, of=inside)
         if file not in self.world.templates:
             text = self.world.files.get(file)
             if text is None:

@@ -1,21 +1,24 @@
 """The functions of a template, resolved where they stand.
 
-Supported: get_param, get_resource, get_attr, str_replace, list_join. Any other function that
-the template's version knows is an error that names the place. What Heat itself learns only
-later (ids, attributes) becomes a `Later` and travels on. Stricter than Heat in one thing: a
-path into a parameter that leads nowhere is an error, where Heat says the empty string.
+Supported: get_param, get_resource, get_attr, get_file, if, str_replace, list_join. Any other
+function that the template's version knows is an error that names the place. What Heat itself
+learns only later (ids, attributes) becomes a `Later` and travels on. Stricter than Heat in one
+thing: a path into a parameter that leads nowhere is an error, where Heat says the empty string.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import expect
+from moorage.heat.conditions import Conditions
 from moorage.heat.later import Later, Reference, pending
 from moorage.heat.marked import MAX_NODES, MAX_TEXT, collection, mark
+from moorage.heat.template import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +36,16 @@ class Scope:
     version: Version
     parameters: Mapping[str, Marked]
     resources: Mapping[str, Marked]
+    conditions: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
+    file: str = ""
+    """The template's own name: `get_file` is relative to it."""
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    judged: dict[str, bool | None] = field(default_factory=dict)
+    """Conditions that are settled already, or (None) are being judged."""
+
+    def judge(self) -> Conditions:
+        """The stack's conditions."""
+        return Conditions(self.conditions, lambda node: resolve(node, self), self.judged)
 
 
 def resolve(node: Marked, scope: Scope) -> Marked:
@@ -41,25 +54,50 @@ def resolve(node: Marked, scope: Scope) -> Marked:
     Raises:
         InvalidDescription: an unsupported function, or one called wrongly; names the place.
     """
+    found = resolve_or_drop(node, scope)
+    return mark(None, line=node.line, path=node.path) if found is None else found
+
+
+def resolve_or_drop(node: Marked, scope: Scope) -> Marked | None:
+    """As `resolve`; None for an `if` without a branch to take, whose entry is then left out."""
     match node.value:
         case dict() as items:
             if len(items) == 1:
                 ((name, argument),) = items.items()
+                if name == "if" and name in scope.version.functions:
+                    return _if(argument, scope)
                 if name in scope.version.functions:
                     return _call(name, argument, scope)
-            resolved = {key: resolve(one, scope) for key, one in items.items()}
-            return collection(resolved, node.line, node.path)
+            some = {key: resolve_or_drop(one, scope) for key, one in items.items()}
+            kept = {key: one for key, one in some.items() if one is not None}
+            return collection(kept, node.line, node.path)
         case list() as listed:
-            return collection([resolve(one, scope) for one in listed], node.line, node.path)
+            every = [resolve_or_drop(one, scope) for one in listed]
+            return collection([one for one in every if one is not None], node.line, node.path)
         case _:
             return node
+
+
+def _if(argument: Marked, scope: Scope) -> Marked | None:
+    """The branch that counts; the other one is not looked at."""
+    parts = expect.items(argument)
+    least = _BRANCHES if scope.version.drops else _BRANCHES + 1
+    if not least <= len(parts) <= _BRANCHES + 1:
+        raise argument.invalid("if takes a condition, a value, and another value")
+    condition, *branches = parts
+    if scope.judge().holds(condition):
+        return resolve_or_drop(branches[0], scope)
+    return resolve_or_drop(branches[1], scope) if len(branches) > 1 else None
+
+
+_BRANCHES: Final = 2
 
 
 def _call(name: str, argument: Marked, scope: Scope) -> Marked:
     function = _FUNCTIONS.get(name)
     if function is None:
         raise argument.invalid(
-            f"the function {name} is not supported; supported are {', '.join(_FUNCTIONS)}"
+            f"the function {name} is not supported; supported are {', '.join((*_FUNCTIONS, 'if'))}"
         )
     return function(resolve(argument, scope), scope)
 
@@ -99,6 +137,14 @@ def _get_attr(argument: Marked, scope: Scope) -> Marked:
         raise argument.invalid(f"get_attr: the template has no resource {name!r}")
     what = ".".join(path) or "attributes"
     return mark(Later(f"{what} of {scope.stack / name}"), line=argument.line, path=argument.path)
+
+
+def _get_file(argument: Marked, scope: Scope) -> Marked:
+    name = file_name(expect.text(argument), of=scope.file)
+    content = scope.files.get(name)
+    if content is None:
+        raise argument.invalid(f"get_file: the file {name} is missing among the files")
+    return mark(content, line=argument.line, path=argument.path)
 
 
 def _words(function: str, argument: Marked) -> list[str]:
@@ -213,6 +259,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Marked, Scope], Marked]]] = {
     "get_param": _get_param,
     "get_resource": _get_resource,
     "get_attr": _get_attr,
+    "get_file": _get_file,
     "str_replace": _str_replace,
     "list_join": _list_join,
 }

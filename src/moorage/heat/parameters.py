@@ -51,24 +51,34 @@ def read_values(
     values: dict[str, Marked] = {}
     notes: list[str] = []
     for name, node in declared.items():
-        values[name] = _value(name, node, given.get(name) or defaults.get(name), notes)
+        values[name] = _value(name, node, chosen(name, given, defaults), notes)
     return Values(values, tuple(notes))
+
+
+def chosen(name: str, given: Mapping[str, Marked], defaults: Mapping[str, Marked]) -> Marked | None:
+    """What the caller or else the environment says; null is not given, as in Heat."""
+    said = given.get(name)
+    return defaults.get(name) if said is None or said.value is None else said
 
 
 def to_default(name: str, declared: Marked, given: Marked) -> Plain:
     """What a value that was given reads as when the template has it for a default.
 
-    None where none is to be written: null was given, or the parameter is hidden and its value
-    belongs in no file.
+    None where none is to be written, because null was given.
 
     Raises:
         InvalidDescription: a value of the wrong type.
     """
     fields = expect.mapping(declared)
-    hidden = "hidden" in fields and to_boolean(fields["hidden"].plain())
-    if hidden or given.value is None:
+    if given.value is None:
         return None
     return _converted(expect.choice(fields["type"], TYPES), name, given)
+
+
+def is_hidden(declared: Marked) -> bool:
+    """Whether the parameter's value belongs in no file."""
+    fields = expect.mapping(declared)
+    return "hidden" in fields and bool(to_boolean(fields["hidden"].plain()))
 
 
 def _value(name: str, node: Marked, given: Marked | None, notes: list[str]) -> Marked:

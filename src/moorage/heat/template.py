@@ -39,13 +39,14 @@ class Template:
     version: Version
     parameters: Mapping[str, Marked]
     resources: Mapping[str, Marked]
+    conditions: Mapping[str, Marked]
 
 
 def read_template(text: str, *, file: str = "") -> Template:
     """Read a template's sections and the outer form of its resources.
 
     Raises:
-        InvalidDescription: not YAML, an unknown version, section or resource key, conditions.
+        InvalidDescription: not YAML, an unknown version, section or resource key.
     """
     top = parse(text, name=file)
     if not isinstance(top.value, dict) or "heat_template_version" not in top.value:
@@ -56,21 +57,20 @@ def read_template(text: str, *, file: str = "") -> Template:
         required=("heat_template_version",),
         optional=(*_SECTIONS, "conditions") if version.has_conditions else _SECTIONS,
     )
-    if "conditions" in sections:
-        raise sections["conditions"].invalid("conditions are not supported")
     resources = _section(sections, "resources")
     for name, node in resources.items():
         _check_resource(name, node, resources, version)
-    return Template(file, version, _section(sections, "parameters"), resources)
+    conditions = _section(sections, "conditions")
+    return Template(file, version, _section(sections, "parameters"), resources, conditions)
 
 
-def nested_file(type_name: str, *, of: str) -> str:
-    """The name among the files of a nested template named in template `of`."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(of), type_name))
+def file_name(written: str, *, of: str) -> str:
+    """The name among the files of what template `of` calls so: relative to the root template."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(of), written))
 
 
-def nested_files(text: str, *, file: str = "") -> Iterator[str]:
-    """The nested templates that a template or environment names, wherever it does.
+def named_files(text: str, *, file: str = "") -> Iterator[tuple[str, bool]]:
+    """The files that a template names, wherever it does, and whether each is a nested template.
 
     Raises:
         InvalidDescription: not YAML.
@@ -86,7 +86,12 @@ def nested_files(text: str, *, file: str = "") -> Iterator[str]:
             waiting += node.value.values()
             named = node.value.get("type")
             if named is not None and is_nested(named.value):
-                yield nested_file(str(named.value), of=file)
+                yield file_name(str(named.value), of=file), True
+            content = node.value.get("get_file")
+            if len(node.value) == 1 and content is not None and isinstance(content.value, str):
+                if "://" in content.value:
+                    raise content.invalid("get_file: only files beside the template, no URL")
+                yield file_name(content.value, of=file), False
         elif isinstance(node.value, list):
             waiting += node.value
 
@@ -108,9 +113,8 @@ def _check_resource(
     fields = expect.mapping(node, required=("type",), optional=(*_RESOURCE, *extra))
     if not name or "/" in name:
         raise node.invalid(f"not a resource name: {name!r}")
-    for key in extra:
-        if key in fields:
-            raise fields[key].invalid(f"{key} is not supported")
+    if "external_id" in fields:
+        raise fields["external_id"].invalid("external_id is not supported")
     if "depends_on" in fields:
         listed = fields["depends_on"]
         for one in listed.value if isinstance(listed.value, list) else [listed]:

@@ -63,6 +63,11 @@ class Version:
     has_conditions: bool
     """Since newton: conditions, and `external_id` on resources."""
 
+    @property
+    def drops(self) -> bool:
+        """Since wallaby an `if` may lack its second value: false leaves the entry out."""
+        return self.name in {"2021-04-16", "wallaby"}
+
 
 VERSIONS: Final[Mapping[str, Version]] = MappingProxyType(
     {

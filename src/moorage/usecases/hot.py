@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescription
 from moorage.heat.compile import compile_template
-from moorage.heat.emit import Decided, emit
+from moorage.heat.emit import Decided, prepare
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.labels import domains_of, label
@@ -18,9 +18,12 @@ from moorage.usecases.template_match import differences
 from moorage.usecases.writing import current_decision
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.heat.compile import Compiled, Source
+    from moorage.heat.emit import Emission
     from moorage.usecases.joint import Ask
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
@@ -37,13 +40,16 @@ _TOLD: Final = 5
 class HotPlaced:
     """A template's members with their decision, and the template that carries it.
 
-    After a dry run `template` is the one that came: there is no decision to carry.
+    After a dry run `template` is the one that came: there is no decision to carry. `files` are
+    those that go with it, by name relative to it.
     """
 
     compiled: Compiled
     ensemble: Ensemble
     decision: Decision
     template: str
+    files: Mapping[str, str]
+    notes: tuple[str, ...]
     dry_run: bool = False
 
 
@@ -63,15 +69,23 @@ def place_template(
         Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
     """
     compiled = compile_template(source)
+    emission = prepare(source, compiled)
     try:
         made = create_ensemble(parts, caller, compiled.description, ask, naming, dry_run=dry_run)
     except InvalidDescription as error:
         raise compiled.located(error) from error
     assert made.decision is not None, "it was asked for"
     if dry_run:
-        return HotPlaced(compiled, made.ensemble, made.decision, source.template, dry_run=True)
-    template = _emitted(parts, source, compiled, made.ensemble, made.decision)
-    return HotPlaced(compiled, made.ensemble, made.decision, template)
+        return HotPlaced(
+            compiled,
+            made.ensemble,
+            made.decision,
+            source.template,
+            source.files,
+            compiled.notes,
+            dry_run=True,
+        )
+    return _placed(parts, compiled, emission, made.ensemble, made.decision)
 
 
 def match_template(parts: Parts, caller: Caller, source: Source, ensemble_id: str) -> HotPlaced:
@@ -84,6 +98,7 @@ def match_template(parts: Parts, caller: Caller, source: Source, ensemble_id: st
         HoldExpired: the ensemble has no decision whose places are still there.
     """
     compiled = compile_template(source)
+    emission = prepare(source, compiled)
     ensemble = own_ensemble(parts.store, caller, ensemble_id)
     try:
         diff = differences(parts.store, compiled.description, ensemble)
@@ -92,8 +107,7 @@ def match_template(parts: Parts, caller: Caller, source: Source, ensemble_id: st
     if diff:
         raise DescriptionMismatch("the template", diff)
     decision = _usable(parts, compiled, ensemble)
-    template = _emitted(parts, source, compiled, ensemble, decision)
-    return HotPlaced(compiled, ensemble, decision, template)
+    return _placed(parts, compiled, emission, ensemble, decision)
 
 
 def _usable(parts: Parts, compiled: Compiled, ensemble: Ensemble) -> Decision:
@@ -117,9 +131,9 @@ def _usable(parts: Parts, compiled: Compiled, ensemble: Ensemble) -> Decision:
     return decision
 
 
-def _emitted(
-    parts: Parts, source: Source, compiled: Compiled, ensemble: Ensemble, decision: Decision
-) -> str:
+def _placed(
+    parts: Parts, compiled: Compiled, emission: Emission, ensemble: Ensemble, decision: Decision
+) -> HotPlaced:
     """The template with its decision. A host that has left the fleet since has no domains."""
     snapshot = parts.store.snapshot()
     places = {}
@@ -129,5 +143,6 @@ def _emitted(
         places[member] = {
             str(level): label(ensemble.salt, level, name) for level, name in domains.items()
         }
-    decided = Decided(ensemble.id, decision.id, MappingProxyType(places))
-    return emit(source.template, compiled.keys, decided, source.parameters)
+    emitted = emission.carrying(Decided(ensemble.id, decision.id, MappingProxyType(places)))
+    notes = (*compiled.notes, *emission.notes)
+    return HotPlaced(compiled, ensemble, decision, emitted.template, emitted.files, notes)

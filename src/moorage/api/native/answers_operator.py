@@ -160,6 +160,9 @@ class Hot(Struct, frozen=True):
     template: str
     """The same template, carrying the decision in metadata that plain Heat passes over.
 
-    After a dry run the template as it came: there is no decision to carry.
+    It needs no environment. After a dry run the template as it came: there is no decision to
+    carry.
     """
+    files: dict[str, str]
+    """The nested templates and other files that go with it, by name relative to it."""
     dry_run: bool

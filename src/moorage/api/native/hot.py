@@ -59,8 +59,9 @@ def _reply(call: Call, placed: HotPlaced, *, status: int | None) -> Reply:
                 told.NotPlaced(str(one.path), one.type, one.why)
                 for one in placed.compiled.placeless
             ],
-            notes=list(placed.compiled.notes),
+            notes=list(placed.notes),
             template=placed.template,
+            files=dict(placed.files),
             dry_run=placed.dry_run,
         ),
         status=status,

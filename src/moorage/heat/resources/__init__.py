@@ -1,7 +1,8 @@
 """Resource types: one file each, found by looking into this package, never listed elsewhere.
 
 A module says which `TYPES` it understands and how to `expand` one of them: into what it finds,
-asking `nested` for anything below. No resource type judges a policy or looks at a fleet.
+asking `nested` for anything below. A group's says in `DEFINITION` which property describes its
+members. No resource type judges a policy or looks at a fleet.
 """
 
 from __future__ import annotations
@@ -48,3 +49,9 @@ def registry() -> Mapping[str, ResourceType]:
                 raise ImportError(f"two modules understand {name}")
             found[name] = kind
     return MappingProxyType(found)
+
+
+def members_of(type_name: str) -> str | None:
+    """The property that describes the members of a group of this type; None for what is none."""
+    found: str | None = getattr(registry().get(type_name), "DEFINITION", None)
+    return found

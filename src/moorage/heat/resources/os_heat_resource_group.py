@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.heat.resources import Nested
 
 TYPES = ("OS::Heat::ResourceGroup",)
+DEFINITION = "resource_def"
 
 INDEX: Final = "%index%"
 _SHORTEST_INDEX: Final = 3

@@ -1,0 +1,105 @@
+"""Conditions: which resources there are, and which branch of an `if` counts.
+
+A condition is true or false, the name of another one, `equals`, `not`, `and`, `or`, or a parameter
+that is a boolean. Whatever else Heat allows there is an error that names its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.heat import expect
+from moorage.heat.later import pending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.heat.marked import Marked
+
+FUNCTIONS: Final = ("equals", "not", "and", "or", "get_param")
+MAX_DEPTH: Final = 20
+"""Conditions that are judged for the sake of others."""
+_BRANCHES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of one stack; `value` resolves what they compare."""
+
+    by_name: Mapping[str, Marked]
+    value: Callable[[Marked], Marked]
+    judged: dict[str, bool | None]
+    """What is settled by name; None while it is being judged. Shared by all who ask."""
+
+    def check(self) -> None:
+        """Judge every condition, used or not.
+
+        Raises:
+            InvalidDescription: one cannot be judged.
+        """
+        for name, node in self.by_name.items():
+            self._named(name, node)
+
+    def holds(self, node: Marked) -> bool:
+        """Whether the condition written there holds.
+
+        Raises:
+            InvalidDescription: it cannot be judged; names the place.
+        """
+        match node.value:
+            case bool() as truth:
+                return truth
+            case str() as name if pending(node) is None:
+                return self._named(name, node)
+            case dict() as items if len(items) == 1:
+                ((function, argument),) = items.items()
+                return self._call(function, argument, node)
+            case _:
+                raise node.invalid(
+                    f"a condition is true, false, the name of one, or one of {', '.join(FUNCTIONS)}"
+                )
+
+    def _named(self, name: str, node: Marked) -> bool:
+        if name not in self.judged:
+            definition = self.by_name.get(name)
+            if definition is None:
+                known = ", ".join(self.by_name) or "none"
+                raise node.invalid(f"the template has no condition {name!r}; it has {known}")
+            if sum(one is None for one in self.judged.values()) >= MAX_DEPTH:
+                raise node.invalid(f"conditions that ask for others more than {MAX_DEPTH} deep")
+            self.judged[name] = None
+            self.judged[name] = self.holds(definition)
+        truth = self.judged[name]
+        if truth is None:
+            raise node.invalid(f"the condition {name!r} asks for itself")
+        return truth
+
+    def _call(self, function: str, argument: Marked, node: Marked) -> bool:
+        match function:
+            case "equals":
+                first, second = self._compared(argument)
+                return first.plain() == second.plain()
+            case "not":
+                return not self.holds(argument)
+            case "and" | "or":
+                truths = [self.holds(one) for one in expect.items(argument, least=_BRANCHES)]
+                return all(truths) if function == "and" else any(truths)
+            case "get_param":
+                found = self.value(node)
+                return expect.boolean(found)
+            case _:
+                raise argument.invalid(
+                    f"{function} is not supported in a condition; supported are"
+                    f" {', '.join(FUNCTIONS)}"
+                )
+
+    def _compared(self, argument: Marked) -> tuple[Marked, Marked]:
+        both = [self.value(one) for one in expect.items(argument)]
+        if len(both) != _BRANCHES:
+            raise argument.invalid("equals compares two values")
+        for one in both:
+            later = pending(one)
+            if later is not None:
+                raise one.invalid(f"{later} is not known before the stack is made")
+        return both[0], both[1]

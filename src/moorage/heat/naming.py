@@ -1,0 +1,82 @@
+"""How a server says in Nova's metadata which member it is, wherever in the stack it is made.
+
+In the root template that is plain text, with the index variable inside a group. A nested template
+is one text for many stacks: there it is computed from parameters that the template above hands
+down, by the rules of `paths`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+STACK: Final = "moorage_stack"
+ROLE: Final = "moorage_role"
+INDEX: Final = "moorage_index"
+HANDED_DOWN: Final = {
+    STACK: "Path of this stack; written by Moorage.",
+    ROLE: "The same without the innermost group's number; written by Moorage.",
+    INDEX: "That number; written by Moorage.",
+}
+"""Parameters of a nested template -> what they are."""
+OPEN: Final = ""
+"""The number of a member of a group that numbers none, as an autoscaling group: any of them."""
+
+Piece: TypeAlias = "str | dict[str, str]"
+"""Text, or a parameter to be asked for."""
+Name: TypeAlias = "str | dict[str, list[object]]"
+"""Text, or the function that makes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """The names inside one template; `stack` and `role` are what stands before a name there."""
+
+    stack: tuple[Piece, ...]
+    role: tuple[Piece, ...]
+    index: Piece
+
+    def server(self, name: str) -> Name:
+        """What a server of the template is called."""
+        return joined(*self.role, f"{name}[", self.index, "]")
+
+    def grouped(self, name: str, variable: str) -> Name:
+        """What the servers of a group are called, where `variable` stands for the number."""
+        return joined(*self.stack, f"{name}[{variable}]")
+
+    def below(self, name: str) -> dict[str, Name]:
+        """What a nested stack is handed down."""
+        return {
+            STACK: joined(*self.stack, name),
+            ROLE: joined(*self.role, name),
+            INDEX: joined(self.index),
+        }
+
+    def below_group(self, name: str, variable: str) -> dict[str, Name]:
+        """What each nested stack of a group is handed down."""
+        return {
+            STACK: joined(*self.stack, f"{name}/{variable}"),
+            ROLE: joined(*self.stack, name),
+            INDEX: variable,
+        }
+
+
+def _parameter(name: str) -> dict[str, str]:
+    return {"get_param": name}
+
+
+AT_ROOT: Final = Naming((), (), "0")
+NESTED: Final = Naming((_parameter(STACK), "/"), (_parameter(ROLE), "/"), _parameter(INDEX))
+
+
+def joined(*pieces: Piece) -> Name:
+    """Text where all of it is, else the function that joins it."""
+    merged: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    if len(merged) == 1 and isinstance(merged[0], str):
+        return merged[0]
+    return {"list_join": ["", merged]}
