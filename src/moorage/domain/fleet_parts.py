@@ -35,7 +35,11 @@ class FleetPart:
 
 
 def parts(fleet: ExpandedFleet, hosts_per_part: int = HOSTS_PER_PART) -> Iterator[FleetPart]:
-    """Cut a fleet into parts of at most that many hosts; there is always at least one."""
+    """Cut a fleet into parts of at most that many hosts; there is always at least one.
+
+    A fleet without trees says nothing of where hosts stand, so its parts have no topology.
+    """
+    topology = fleet.topology if fleet.topology.levels else None
     on_host: dict[str, list[ForeignLoad]] = {}
     for load in fleet.load:
         for provider in load.allocations:
@@ -47,6 +51,6 @@ def parts(fleet: ExpandedFleet, hosts_per_part: int = HOSTS_PER_PART) -> Iterato
             providers=providers,
             load=tuple(load for one in providers for load in on_host.get(one.uuid, ())),
             flavors=fleet.flavors if start == 0 else (),
-            topology=fleet.topology if start == starts[-1] else None,
+            topology=topology if start == starts[-1] else None,
             lines={one.uuid: fleet.lines[one.uuid] for one in providers if one.uuid in fleet.lines},
         )

@@ -1,0 +1,53 @@
+"""`moorage fleet import` of a listing of hypervisors."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HYPERVISORS = [
+    {"ID": str(n), "Hypervisor Hostname": f"nova-r1-n{n}", "State": "up"}
+    | {"vCPUs Used": 0, "vCPUs": 8, "Memory MB Used": 0, "Memory MB": 16384}
+    for n in (1, 2)
+]
+RULES = "levels: {location: [zone, rack]}\nrules:\n  - {name: 'nova-(?P<rack>r.)-.*', zone: az1}\n"
+
+
+@pytest.fixture
+def listing(tmp_path: Path) -> str:
+    file = tmp_path / "hypervisors.json"
+    file.write_text(json.dumps(HYPERVISORS), encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.process
+def test_hosts_are_loaded_once(sim: Any, listing: str) -> None:
+    words = ("fleet", "import", listing, "--ratio", "VCPU=4", "--total", "DISK_GB=100")
+    planned = sim(*words, "--dry-run")
+    assert planned.out == (
+        "would load hypervisors: 2 hosts, 0 domains, 0 flavors, load of 0 consumers\n"
+    )
+    first = sim.body(*words)
+    assert [(one["hosts"], one["unchanged"]) for one in first["parts"]] == [(2, 0)]
+    again = sim.body(*words)
+    assert [(one["hosts"], one["unchanged"]) for one in again["parts"]] == [(0, 2)]
+    assert "nova-r1-n1" in sim("fleet", "show").out
+    other = sim("fleet", "import", listing, "--ratio", "VCPU=2", "--total", "DISK_GB=100")
+    assert other.status == 4
+    assert "nova-r1-n1 VCPU is 8" in other.err
+
+
+def test_rules_are_applied_and_their_mistakes_named(
+    offline: Any, listing: str, tmp_path: Path
+) -> None:
+    rules = tmp_path / "racks.yaml"
+    rules.write_text(RULES, encoding="utf-8")
+    words = ("fleet", "import", listing, "--topology", str(rules), "--dry-run")
+    assert "2 hosts, 2 domains" in offline(*words).out
+    rules.write_text(RULES.replace("zone: az1", "shelf: az1"), encoding="utf-8")
+    wrong = offline(*words)
+    assert wrong.status == 1
+    assert "racks.yaml: line 3" in wrong.err
+    for odd in ("VCPU", "VCPU=0", "VCPU=x", "=1"):
+        assert offline("fleet", "import", listing, "--ratio", odd).status == 2
