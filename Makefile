@@ -23,7 +23,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo serve test lint bench-placement format types imports unit soak crash docs docs-serve lock changelog clean
+.PHONY: help install keystone demo serve test lint bench-placement format types imports unit soak crash fuzz-placement docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -87,6 +87,9 @@ soak: install  ## half an hour of everything at once on SQLite, then on PostgreS
 
 crash: install  ## kill services and the database hundreds of times (KILLS=300)
 	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) $(BIN)/python -m pytest tests/scenarios/crash
+
+fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
+	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)
 
 format: install  ## let ruff write the layout and the safe repairs
 	$(BIN)/ruff check --fix .

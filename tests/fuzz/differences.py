@@ -1,0 +1,106 @@
+"""Where we mean to answer otherwise, each by the name it has in docs/reference/placement.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import parse_qsl
+
+from tests.fuzz.agreement import normal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.fuzz.agreement import Disagreement
+
+Meant: TypeAlias = Callable[["Disagreement"], bool]
+"""Whether a disagreement is the one of that name."""
+
+DUE: Final = frozenset({"allow", "last-modified", "vary"})
+
+
+def _more_headers(one: Disagreement) -> bool:
+    """We send headers where the reference forgets them, and else the answers are equal."""
+    here, there = normal(one.call, one.ours), normal(one.call, one.theirs)
+    more = here["headers"].keys() - there["headers"].keys()
+    shared = {name: value for name, value in here["headers"].items() if name not in more}
+    return bool(more) and more <= DUE and {**here, "headers": shared} == there
+
+
+def _left_behind(one: Disagreement) -> bool:
+    """The reference remembers a consumer that was cleared before it had anything."""
+    kept = "consumer generation conflict - expected 0 but got None"
+    unknown = "consumer generation conflict - expected null but got 0"
+    return kept in one.theirs.raw.decode() or unknown in one.ours.raw.decode()
+
+
+def _odd_version(one: Disagreement) -> bool:
+    """The reference reads `01.10` as 1.10, and looks for `1.-1`."""
+    asked = one.call.headers.get("openstack-api-version") or ""
+    return asked.endswith(("01.10", "1.-1")) and one.ours.status == 400
+
+
+def _groups(one: Disagreement) -> dict[str, dict[str, list[str]]]:
+    """The parameters of a candidates query by suffix and word."""
+    path, _, query = one.call.path.partition("?")
+    found: dict[str, dict[str, list[str]]] = {}
+    if path == "/allocation_candidates":
+        for key, value in parse_qsl(query, keep_blank_values=True):
+            for word in ("resources", "required", "member_of", "in_tree"):
+                if key.startswith(word):
+                    group = found.setdefault(key.removeprefix(word), {})
+                    group.setdefault(word, []).append(value)
+    return found
+
+
+def _piled_up(one: Disagreement) -> bool:
+    """The unsuffixed group and a suffixed one ask for the same class."""
+    if "group_policy=none" in one.call.path:
+        return False
+    classes = {
+        suffix: {item.partition(":")[0] for item in group.get("resources", [""])[-1].split(",")}
+        for suffix, group in _groups(one).items()
+    }
+    free = classes.pop("", set())
+    return any(free & suffixed for suffixed in classes.values())
+
+
+def _forbids_only(one: Disagreement) -> bool:
+    """A group without resources says nothing but what it must not have."""
+    return any(
+        "resources" not in group
+        and all(_refuses(one) for values in group.values() for one in values)
+        for group in _groups(one).values()
+    )
+
+
+def _refuses(value: str) -> bool:
+    return value.startswith("!in:") or all(part.startswith("!") for part in value.split(","))
+
+
+def _reshaped_to_less_than_nothing(one: Disagreement) -> bool:
+    """The reference lets a reshape reserve more than there is."""
+    return (
+        one.call.bare_path == "/reshaper"
+        and one.ours.status == 400
+        and b"The reserved value is greater" in one.ours.raw
+    )
+
+
+DIFFERENCES: Final[Mapping[str, Meant]] = {
+    "Headers that are due are there": _more_headers,
+    "A consumer without allocations is none": _left_behind,
+    "Sums of candidates are exact": _piled_up,
+    "A group without resources may only forbid": _forbids_only,
+    "A reshape cannot reserve more than there is": _reshaped_to_less_than_nothing,
+    "Versions are written plainly": _odd_version,
+    "Where the reference fails, there is an answer": lambda one: one.theirs.status == 500,
+}
+
+
+def name_of(disagreement: Disagreement) -> str | None:
+    """The difference that a disagreement is; None if it is not meant."""
+    for name, meant in DIFFERENCES.items():
+        if meant(disagreement):
+            return name
+    return None

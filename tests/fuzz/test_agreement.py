@@ -1,0 +1,63 @@
+"""A few walks of the search for disagreements with the reference, and what the search relies on."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.fuzz.agreement import Disagreement, agree
+from tests.fuzz.differences import DIFFERENCES, name_of
+from tests.fuzz.sides import Answer, Call, Reference
+from tests.fuzz.walk import walk
+
+# Warnings of the reference's own code are not ours to repair.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "reference" / "placement.md"
+SEEDS = range(1, 7)
+"""Even ones ask for everything, odd ones mostly for candidates."""
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
+    reference = Reference(tmp_path_factory.mktemp("reference"))
+    yield reference
+    reference.close()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_walk_finds_no_disagreement(seed: int, reference: Reference) -> None:
+    outcome = walk(seed, reference)
+    assert not outcome.disagreements, "\n".join(map(str, outcome.disagreements))
+    assert outcome.statuses[200] > 10, "a walk that only meets refusals shows nothing"
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_a_difference_is_documented_by_its_name(name: str) -> None:
+    assert f"**{name}" in DOCUMENTED.read_text(encoding="utf-8")
+
+
+CALL = Call("GET", "/resource_providers")
+ANSWER = Answer(200, {"content-type": "application/json", "vary": "x"}, b'{"traits": ["A", "B"]}')
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ANSWER, status=201),
+        replace(ANSWER, headers={**ANSWER.headers, "cache-control": "no-cache"}),
+        replace(ANSWER, headers={"content-type": "application/json"}),
+        replace(ANSWER, raw=b'{"traits": ["A"]}'),
+        replace(ANSWER, raw=b'{"traits": ["A", "B"], "more": 1}'),
+    ],
+)
+def test_answers_that_differ_do_not_agree(other: Answer) -> None:
+    assert not agree(CALL, ANSWER, other)
+    assert name_of(Disagreement(CALL, other, ANSWER)) is None
+
+
+def test_order_and_dates_do_not_matter() -> None:
+    other = replace(ANSWER, raw=b'{"traits":["B","A"]}')
+    assert agree(CALL, ANSWER, other)
+    dates = [{**ANSWER.headers, "last-modified": date} for date in ("Mon", "Tue")]
+    assert agree(CALL, replace(ANSWER, headers=dates[0]), replace(ANSWER, headers=dates[1]))
