@@ -75,7 +75,7 @@ def decide(built: Built, seed: int) -> Outcome:
         stated.problem, time_limit=LIMIT, seed=seed
     )
     if outcome.hosts is not None:
-        verify(stated.problem, stated.ground, stated.rules, outcome.hosts)
+        verify(stated, outcome.hosts)
     return outcome
 
 

@@ -42,7 +42,7 @@ def test_a_verified_answer_stays_verified_through_json() -> None:
     again = loads_built(dumps_built(built))
     answer = loads_outcome(dumps_outcome(outcome))
     assert answer.hosts is not None
-    assert verify(again.problem, again.ground, again.rules, answer.hosts)
+    assert verify(again, answer.hosts)
     assert (answer.value, answer.bound, answer.proven) == (0, 0, True)
 
 

@@ -45,7 +45,7 @@ def test_a_preference_of_weight_one_beats_the_objective_it_contradicts(
     asked = built(policy, objective)
     found = solver.solve(asked.problem, time_limit=10 * SECOND, seed=0)
     assert found.hosts is not None
-    (status,) = verify(asked.problem, asked.ground, asked.rules, found.hosts)
+    (status,) = verify(asked, found.hosts)
     assert (status.satisfied, status.penalty) == (True, 0)
     assert len(set(found.hosts.tolist())) == distinct
 
@@ -53,7 +53,7 @@ def test_a_preference_of_weight_one_beats_the_objective_it_contradicts(
 def test_penalties_are_told_by_the_weights_as_written() -> None:
     asked = built("affinity", Objective.SPREAD)
     rows = np.array([0, 1, 2])
-    (status,) = verify(asked.problem, asked.ground, asked.rules, rows)
+    (status,) = verify(asked, rows)
     assert status.penalty == 2
     assert [one.weight for one in asked.problem.primitives] == [4]
 

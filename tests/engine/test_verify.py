@@ -18,7 +18,7 @@ GOOD = [1, 4, 7, 0, 3, 6, 2, 5, 8]
 
 def test_a_right_answer_says_how_it_stands_to_every_policy() -> None:
     built = story_a()
-    found = {one.name: one for one in verify(built.problem, built.ground, built.rules, GOOD)}
+    found = {one.name: one for one in verify(built, GOOD)}
     assert all(one.satisfied and not one.penalty for one in found.values())
     assert {name: one.slack for name, one in found.items()} == {
         "db-ha": 0, "web-apart": 0, "web-racks": 1, "pair": None,
@@ -41,20 +41,20 @@ def test_a_wrong_answer_is_refused_with_its_faults(changes: dict[int, int], faul
     built = story_a()
     rows = [changes.get(index, row) for index, row in enumerate(GOOD)]
     with pytest.raises(WrongAnswer, match="the solver's answer is wrong") as caught:
-        verify(built.problem, built.ground, built.rules, rows)
+        verify(built, rows)
     assert any(one.startswith(fault) for one in caught.value.faults), caught.value.faults
 
 
 def test_an_answer_of_another_length_is_refused() -> None:
     built = story_a()
     with pytest.raises(WrongAnswer, match="9 members, 8 hosts"):
-        verify(built.problem, built.ground, built.rules, GOOD[:8])
+        verify(built, GOOD[:8])
 
 
 def test_a_fixed_member_may_not_move() -> None:
     built = story_a(fixed={MemberName("web", 0): "h1"})
     with pytest.raises(WrongAnswer, match=r"web\[0\] stands on h1 and may not move"):
-        verify(built.problem, built.ground, built.rules, GOOD)
+        verify(built, GOOD)
 
 
 @given(seed=st.integers(0, 10**6))
@@ -75,7 +75,7 @@ def test_meanings_and_primitives_judge_alike(seed: int) -> None:
         )
         right = may and bool(holds(problem, rows[None, :])[0])
         try:
-            statuses = verify(problem, built.ground, built.rules, rows)
+            statuses = verify(built, rows)
         except WrongAnswer:
             assert not right
             continue

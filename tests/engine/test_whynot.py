@@ -39,7 +39,8 @@ def grown(*, db: int, keep: int) -> Built:
     fixed = {member: first.problem.hosts[row] for member, row in pairs}
     fleet = three_racks()
     taken = [(fleet.row_of[h], first.request.role_of(m).resources) for m, h in fixed.items()]
-    return state(shop(fixed=fixed, db=db, keep=keep), fleet.taking(taken))
+    asked = replace(shop(fixed=fixed, db=db, keep=keep), restated=frozenset({"db-ha"}))
+    return state(asked, fleet.taking(taken))
 
 
 def test_story_a_comes_out_as_printed() -> None:
@@ -122,13 +123,26 @@ def test_a_fleet_closed_to_the_request_has_no_conflict_to_name() -> None:
     assert found.rejected == {"exclusive": 1}
 
 
-def test_a_policy_that_fixed_members_break_is_named_alone() -> None:
+def test_a_new_policy_that_fixed_members_break_is_named_alone() -> None:
     stands = {MemberName("a", 0): "h1", MemberName("a", 1): "h1"}
     apart = statement("apart", "anti-affinity", "a")
     fleet = terrain([Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 8})], EMPTY)
-    found = why(state(request({"a": (3, {"VCPU": 1})}, [apart], fixed=stands), fleet))
+    asked = request({"a": (3, {"VCPU": 1})}, [apart], fixed=stands)
+    found = why(state(replace(asked, restated=frozenset({"apart"})), fleet))
     assert found.conflicts[0].elements == (Element("policy", "apart"),)
     assert [str(one.change) for one in found.relaxations] == ["apart max_per_domain 1->2"]
+
+
+def test_who_breaks_a_policy_by_standing_is_told() -> None:
+    stands = {MemberName("a", 0): "h1", MemberName("a", 1): "h1"}
+    apart = statement("apart", "anti-affinity", "a")
+    fleet = terrain([Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 8})], EMPTY)
+    found = why(state(request({"a": (4, {"VCPU": 1})}, [apart], fixed=stands), fleet))
+    (conflict,) = found.conflicts
+    assert conflict.elements == (Element("policy", "apart"),)
+    (need,) = conflict.needs
+    assert need.startswith("4 hosts for 4 x a (max 1 per host); a[0] and a[1] break it where they")
+    assert need.endswith(" stand, and nothing may make that worse")
 
 
 HARD = [

@@ -34,7 +34,7 @@ def placed(asked: EnsembleRequest, fleet: Terrain) -> Built:
     found = Greedy().solve(built.problem, time_limit=LIMIT, seed=0)
     assert found.verdict is Verdict.FEASIBLE
     assert found.hosts is not None
-    verify(built.problem, built.ground, built.rules, found.hosts)
+    verify(built, found.hosts)
     return built
 
 

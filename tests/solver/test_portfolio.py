@@ -131,7 +131,7 @@ def test_a_reduced_fleet_claims_no_proof(monkeypatch: pytest.MonkeyPatch) -> Non
         found = CpSat().solve(built.problem, time_limit=LIMIT, seed=0)
         if found.verdict is Verdict.FEASIBLE:
             assert found.hosts is not None
-            verify(built.problem, built.ground, built.rules, found.hosts)
+            verify(built, found.hosts)
             assert found.bound <= truth.value <= found.value, seed
         elif found.verdict is Verdict.INFEASIBLE:
             assert truth.verdict is Verdict.INFEASIBLE, seed
@@ -190,7 +190,7 @@ def test_an_overage_elsewhere_does_not_keep_members_away() -> None:
     assert Portfolio(CpSat()).solve(built.problem, time_limit=LIMIT, seed=0).hosts is None
     found = Portfolio(CpSat()).solve(without.problem, time_limit=LIMIT, seed=0)
     assert found.hosts is not None
-    assert verify(without.problem, without.ground, without.rules, found.hosts) == ()
+    assert verify(without, found.hosts) == ()
 
 
 def test_the_oracle_refuses_what_would_take_long() -> None:

@@ -109,7 +109,7 @@ def solved(instance: str, time_limit: str, seed: int) -> Outcome:
     built = loads_built(instance)
     outcome = solver.solve(built.problem, time_limit=limit, seed=seed)
     if outcome.hosts is not None:
-        verify(built.problem, built.ground, built.rules, outcome.hosts)
+        verify(built, outcome.hosts)
     return outcome
 
 

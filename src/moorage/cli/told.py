@@ -10,7 +10,7 @@ from moorage.policies.ideal import usual_rank
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.client.structs import Claim, Created, Decision
+    from moorage.client.structs import Claim, Created, Decision, PolicyStatus
 
 SEPARATOR = "  "
 
@@ -42,6 +42,13 @@ def held(decision: Decision) -> list[str]:
     if decision.max_additional:
         parts.append(additional(decision))
     return parts
+
+
+def met(status: PolicyStatus) -> str:
+    """`yes`, `no` for a wish, or what members that stood before have broken."""
+    if status.satisfied:
+        return "yes"
+    return "violated (standing)" if status.standing else "no"
 
 
 def additional(decision: Decision) -> str:

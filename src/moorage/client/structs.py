@@ -93,6 +93,7 @@ class PolicyStatus(msgspec.Struct, frozen=True):
     satisfied: bool = True
     slack: int | None = None
     penalty: int = 0
+    standing: int = 0
 
 
 class Solve(msgspec.Struct, frozen=True):

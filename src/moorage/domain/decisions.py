@@ -133,13 +133,16 @@ class PolicyStatus:
     """How a placement stands to one policy.
 
     `slack` is how much worse its measured quantity may become before it is violated, or None
-    where that has no meaning; `penalty` is what a preferred policy costs here.
+    where that has no meaning; `penalty` is what a preferred policy costs here. `standing` is by
+    how much a required policy is violated by members that stood there before: accepted, and made
+    no worse.
     """
 
     name: str
     satisfied: bool
     slack: int | None = None
     penalty: int = 0
+    standing: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ class Objective(StrEnum):
     BALANCE = "balance"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EnsembleRequest:
     """A joint request: place `members` under `policies`, all or nothing.
 
@@ -57,7 +58,8 @@ class EnsembleRequest:
     resources are booked by themselves, so they count for policies only. `own_consumers`
     are the consumers of the ensemble's present bookings, which are not foreign to it.
     `released` names consumers whose bookings this decision replaces: they are not counted
-    against capacity.
+    against capacity. `restated` names policies that are new or changed: fixed members are
+    judged by them like everybody, while what they break of others is accepted as it stands.
     """
 
     project_id: str
@@ -69,7 +71,12 @@ class EnsembleRequest:
     fixed: Mapping[MemberName, str] = field(default_factory=lambda: MappingProxyType({}))
     own_consumers: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
+    restated: frozenset[str] = frozenset()
+
+    @cached_property
+    def _role(self) -> Mapping[str, Role]:
+        return {role.name: role for role in self.roles}
 
     def role_of(self, member: MemberName) -> Role:
         """The role of a member of this request."""
-        return next(role for role in self.roles if role.name == member.role)
+        return self._role[member.role]

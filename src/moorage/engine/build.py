@@ -13,6 +13,7 @@ from moorage.engine.cost import preference_scale
 from moorage.engine.ground import FleetGround
 from moorage.engine.problem import Problem
 from moorage.engine.rules import rules
+from moorage.engine.standing import eased
 from moorage.engine.terrain import survey
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Level
     from moorage.engine.rules import Rule
     from moorage.engine.snapshot import Snapshot
+    from moorage.engine.standing import Broken
     from moorage.engine.terrain import Terrain
     from moorage.policies.primitives import Primitive
 
@@ -48,6 +50,8 @@ class Built:
     ground: FleetGround
     rules: tuple[Rule, ...]
     problem: Problem
+    broken: Mapping[str, Broken]
+    """Required policy -> what of it members that stand already break; see `engine.standing`."""
     considered: int
     """How many hosts there are."""
     rejected: Mapping[str, int]
@@ -86,14 +90,15 @@ def state(
     passes = {role.name: list(_filters(role, terrain, closed)) for role in roles}
     ground = ground or ground_for(request, terrain)
     resolved = rules(request, terrain.topology)
-    problem = _outranking(
+    problem, broken = eased(
         _problem(
             request,
             terrain,
             roles,
             allowed=[_all(terrain, (mask for _, mask in passes[role.name])) for role in roles],
             primitives=tuple(one for rule in resolved for one in rule.post(ground)),
-        )
+        ),
+        request.restated,
     )
     moving = {member.role for member in request.members if member not in request.fixed}
     return Built(
@@ -102,7 +107,8 @@ def state(
         closed=closed,
         ground=ground,
         rules=resolved,
-        problem=problem,
+        problem=_outranking(problem),
+        broken=broken,
         considered=terrain.host_count,
         rejected=_rejected([f for role in roles if role.name in moving for f in passes[role.name]]),
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
 
 _EDGES_TOLD = 3
+_MEMBERS_TOLD = 4
 
 
 def needs(built: Built, element: Element) -> str:
@@ -51,7 +52,16 @@ def needs(built: Built, element: Element) -> str:
 def _policy_needs(built: Built, rule: Rule) -> str:
     texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in rule.edges))
     more = len(texts) - _EDGES_TOLD
-    return "; ".join(texts[:_EDGES_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    told = "; ".join(texts[:_EDGES_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    broken = built.broken.get(rule.statement.name)
+    if broken is None:
+        return told
+    names = [str(member) for member in broken.members[:_MEMBERS_TOLD]]
+    others = len(broken.members) - len(names)
+    names += [f"{others} more"] if others else []
+    verb = "break" if len(broken.members) > 1 else "breaks"
+    where = "they stand" if len(broken.members) > 1 else "it stands"
+    return f"{told}; {' and '.join(names)} {verb} it where {where}, and nothing may make that worse"
 
 
 def facts(built: Built, elements: tuple[Element, ...]) -> tuple[tuple[str, int], ...]:

@@ -30,6 +30,7 @@ def encode_request(request: EnsembleRequest) -> dict[str, object]:
         "fixed": {str(member): host for member, host in sorted(request.fixed.items())},
         "own_consumers": sorted(request.own_consumers),
         "released": sorted(request.released),
+        "restated": sorted(request.restated),
     }
 
 
@@ -46,6 +47,7 @@ def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
         fixed=MappingProxyType(fixed),
         own_consumers=frozenset(values["own_consumers"]),
         released=frozenset(values["released"]),
+        restated=frozenset(values["restated"]),
     )
 
 

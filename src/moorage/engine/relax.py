@@ -125,7 +125,7 @@ def _fits(built: Built, request: EnsembleRequest, oracle: Oracle) -> bool:
         return False
     if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
         return False
-    verify(changed.problem, changed.ground, changed.rules, outcome.hosts)
+    verify(changed, outcome.hosts)
     return True
 
 
@@ -238,7 +238,8 @@ class _Touched:
 
     def _with_policy(self, old: PolicyStatement, new: PolicyStatement) -> EnsembleRequest:
         policies = tuple(new if one is old else one for one in self.request.policies)
-        return replace(self.request, policies=policies)
+        restated = self.request.restated | {new.name}
+        return replace(self.request, policies=policies, restated=restated)
 
 
 def _steps(most: int) -> Iterator[int]:

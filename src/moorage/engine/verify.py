@@ -12,15 +12,17 @@ import numpy as np
 from moorage.domain.decisions import PolicyStatus
 from moorage.domain.errors import MoorageError
 from moorage.domain.placement import Placement
+from moorage.engine.standing import UNBROKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from moorage.domain.placement import Ground
+    from moorage.engine.build import Built
     from moorage.engine.problem import Problem
     from moorage.engine.rules import Rule
+    from moorage.engine.standing import Broken
 
     Ints: TypeAlias = NDArray[np.int64]
 
@@ -36,29 +38,33 @@ class WrongAnswer(MoorageError):
         self.faults = faults
 
 
-def verify(
-    problem: Problem, ground: Ground, rules: Iterable[Rule], hosts: Sequence[int] | Ints
-) -> tuple[PolicyStatus, ...]:
+def verify(built: Built, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...]:
     """Check a total assignment (host row per member) and say how it stands to every policy.
+
+    What standing members break of a required policy is no fault of the answer; more than that is.
 
     Raises:
         WrongAnswer: a member without a host, on a host it may not use or away from where it
             is fixed; a host overfilled; a required policy violated.
     """
+    problem = built.problem
     rows = np.asarray(hosts, dtype=np.int64)
     if faults := tuple(_misplaced(problem, rows)):
         raise WrongAnswer(faults)
-    placement = Placement(ground, dict(zip(problem.members, rows.tolist(), strict=True)))
-    statuses, broken = judge(rules, placement)
+    placement = Placement(built.ground, dict(zip(problem.members, rows.tolist(), strict=True)))
+    statuses, broken = judge(built.rules, placement, built.broken)
     if faults := (*_overfilled(problem, rows), *broken):
         raise WrongAnswer(faults)
     return statuses
 
 
 def judge(
-    rules: Iterable[Rule], placement: Placement
+    rules: Iterable[Rule], placement: Placement, standing: Mapping[str, Broken]
 ) -> tuple[tuple[PolicyStatus, ...], tuple[str, ...]]:
-    """How a placement stands to every policy, and the texts of required ones it violates."""
+    """How a placement stands to every policy, and the texts of required ones it violates.
+
+    `standing` says what of a required policy is broken already, and so may stay broken.
+    """
     statuses, broken = [], []
     for rule in rules:
         found = [v for edge in rule.edges for v in rule.policy.violations(edge, placement)]
@@ -66,15 +72,17 @@ def judge(
         measured = [slack for slack in slacks if slack is not None]
         amount = sum(violation.amount for violation in found)
         name, weight = rule.statement.name, rule.statement.weight
+        worse = weight is None and amount > standing.get(name, UNBROKEN).amount
         statuses.append(
             PolicyStatus(
                 name=name,
                 satisfied=not found,
                 slack=min(measured) if measured else None,
                 penalty=amount * weight if weight is not None else 0,
+                standing=amount if weight is None and not worse else 0,
             )
         )
-        if weight is None:
+        if worse:
             broken += [f"{name}: {violation.text}" for violation in found]
     return tuple(statuses), tuple(broken)
 

@@ -7,6 +7,9 @@ texts (`needs`), relaxations (`weaker`), and the generic tests that run its exam
 
 Meaning and compilation are written independently: `violations` looks at a finished placement
 and never at primitives, so a wrong compilation is caught before commit.
+
+A required policy means: no placement makes worse what members break that stand there already, and
+all else holds. A policy need not know: see `engine.standing`.
 """
 
 from __future__ import annotations

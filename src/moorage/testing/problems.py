@@ -175,11 +175,13 @@ def shop(
 # --- random ones ---------------------------------------------------------------------------
 
 
-def random_built(seed: int, *, hosts: int = 5, members: int = 5, policies: int = 4) -> Built:
+def random_built(
+    seed: int, *, hosts: int = 5, members: int = 5, policies: int = 4, fixed: float = 0.12
+) -> Built:
     """A small problem with any policies, strengths, objective, fixed members and odd hosts."""
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     fleet = _random_terrain(dice, dice.randint(1, hosts))
-    return state(_random_request(dice, fleet, members, policies), fleet)
+    return state(_random_request(dice, fleet, members, policies, fixed), fleet)
 
 
 def _random_terrain(dice: random.Random, count: int) -> Terrain:
@@ -222,7 +224,7 @@ def _random_host(dice: random.Random, name: str) -> Host:
 
 
 def _random_request(
-    dice: random.Random, fleet: Terrain, members: int, policies: int
+    dice: random.Random, fleet: Terrain, members: int, policies: int, fixed: float
 ) -> EnsembleRequest:
     names: list[MemberName] = []
     roles = []
@@ -232,11 +234,7 @@ def _random_request(
         roles.append(_random_role(dice, role))
     names = names[:members]
     roles = [role for role in roles if any(name.role == role.name for name in names)]
-    fixed = {
-        name: dice.choice(fleet.uuids)
-        for name in names
-        if dice.random() < 0.12  # noqa: PLR2004 - a few stand already
-    }
+    stand = {name: dice.choice(fleet.uuids) for name in names if dice.random() < fixed}
     count = dice.randint(0, policies)
     return EnsembleRequest(
         project_id=PROJECT,
@@ -245,7 +243,7 @@ def _random_request(
         policies=tuple(_random_policy(dice, f"p{i}", roles) for i in range(count)),
         period=Period(0),
         objective=dice.choice(tuple(Objective)),
-        fixed=MappingProxyType(fixed),
+        fixed=MappingProxyType(stand),
     )
 
 

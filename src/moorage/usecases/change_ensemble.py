@@ -66,8 +66,8 @@ def change_ensemble(
 
     If it is placed, or `ask` is given, new members are placed with all present ones staying
     put, in the same transaction, and held until they are; a change of policies must hold
-    for those present. A smaller count takes away members without a server, the highest index
-    first.
+    for those present, while what they break of the others is accepted as it stands. A smaller
+    count takes away members without a server, the highest index first.
 
     Raises:
         NotFound: no such ensemble for this caller.
@@ -106,7 +106,11 @@ def _change(
         if ask is None and decision is not None:
             ask = ask_as(decision)
         proposal = Proposal(
-            changed, stored.generation, unplaced(changed), freed=_gone(stored, changed)
+            changed,
+            stored.generation,
+            unplaced(changed),
+            freed=_gone(stored, changed),
+            restated=frozenset(one.name for one in changed.policies if one not in stored.policies),
         )
         naming = Naming(parts.ids.uuid())
         settled = settle(parts, proposal, ask or Ask(), naming, dry_run=dry_run)

@@ -124,7 +124,7 @@ def still_holds(found: Found, built: Built) -> Found | None:
 
 def _judged(built: Built, outcome: Outcome, rows: list[int]) -> Found:
     ground = replace(built.ground, asked=set())
-    statuses = verify(built.problem, ground, built.rules, rows)
+    statuses = verify(replace(built, ground=ground), rows)
     hosts = (built.problem.hosts[row] for row in rows)
     return Found(
         built=built,

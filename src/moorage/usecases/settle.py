@@ -65,6 +65,8 @@ class Proposal:
     """Roles to search with where they differ from the ensemble's for once."""
     freed: frozenset[str] = frozenset()
     """Consumers of members that are no more; their holds are dropped."""
+    restated: frozenset[str] = frozenset()
+    """Policies that are new or changed: they must hold for all who stand, too."""
     dropped_claims: frozenset[str] = frozenset()
     """Claims of the decision before that do not go on under the new one."""
 
@@ -179,6 +181,7 @@ def _request(proposal: Proposal, ask: Ask, snapshot: Snapshot, stand: Standing) 
         roles=proposal.roles or request.roles,
         own_consumers=request.own_consumers | proposal.freed,
         released=request.released | proposal.freed,
+        restated=proposal.restated,
     )
 
 

@@ -49,7 +49,7 @@ def test_exact_solvers_find_the_same_verdict_and_the_same_cost(chunk: int) -> No
             assert found.verdict is truth.verdict, told
             if found.verdict is Verdict.FEASIBLE:
                 assert found.hosts is not None
-                verify(built.problem, built.ground, built.rules, found.hosts)
+                verify(built, found.hosts)
                 assert (found.value, found.bound) == (truth.value, truth.value), told
 
 
@@ -67,7 +67,7 @@ def test_greedy_answers_are_valid_and_bounds_are_below_the_truth(chunk: int) -> 
             missed.append(seed)
             continue
         assert found.hosts is not None
-        verify(built.problem, built.ground, built.rules, found.hosts)
+        verify(built, found.hosts)
         assert found.bound <= truth.value <= found.value, seed
     assert len(missed) <= SEEDS * 0.02, f"greedy finds nothing for seeds {missed}"
 

@@ -115,6 +115,8 @@ class PolicyStatus(Struct, frozen=True):
     satisfied: bool
     slack: int | None
     penalty: int
+    standing: int
+    """By how much members that stood there before violate it: accepted, and made no worse."""
 
 
 class Additional(Struct, frozen=True):

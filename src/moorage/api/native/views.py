@@ -152,7 +152,9 @@ def decision_view(
             for name, place in sorted(decision.places.items())
         ],
         policies=[
-            answers.PolicyStatus(one.name, one.satisfied, one.slack, one.penalty)
+            answers.PolicyStatus(
+                one.name, one.satisfied, one.slack, one.penalty, one.standing
+            )
             for one in decision.policies
         ],
         max_additional={

@@ -11,7 +11,6 @@ from moorage.domain.resources import is_custom_name
 from moorage.store import tables
 
 if TYPE_CHECKING:
-
     from moorage.domain.changes import (
         CreateResourceClass,
         CreateTrait,

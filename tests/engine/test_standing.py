@@ -1,0 +1,181 @@
+"""What standing members break is accepted, and nothing may make it worse."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from moorage.domain.ensembles import MemberName, PolicyStatement
+from moorage.domain.placement import Placement
+from moorage.domain.topology import Attachment, Domain, Level, Topology
+from moorage.engine.build import Built, state
+from moorage.engine.cost import excess, holds
+from moorage.engine.standing import Broken, eased
+from moorage.engine.verify import WrongAnswer, verify
+from moorage.policies.primitives import Apart
+from moorage.solver.exhaustive import every_placement
+from moorage.testing.problems import Host, random_built, request, statement, terrain
+
+RACKS = {"r1": ("h1", "h2"), "r2": ("h3", "h4"), "r3": ("h5", "h6")}
+HOSTS = tuple(host for hosts in RACKS.values() for host in hosts)
+
+
+def built(
+    policy: PolicyStatement, stand: str, coming: int, *, restated: tuple[str, ...] = ()
+) -> Built:
+    """Members of role a on these hosts, and so many more to come, on three racks of two hosts."""
+    topology = Topology.build(
+        {"location": ("rack",)},
+        [Domain(rack, "rack") for rack in RACKS],
+        [Attachment(host, rack) for rack, hosts in RACKS.items() for host in hosts],
+    )
+    fleet = terrain([Host(host, {"VCPU": 9}) for host in HOSTS], topology)
+    fixed = {MemberName("a", i): host for i, host in enumerate(stand.split())}
+    asked = request({"a": (len(fixed) + coming, {"VCPU": 1})}, [policy], fixed=fixed)
+    asked = type(asked)(**{**vars_of(asked), "restated": frozenset(restated)})
+    return state(asked, fleet)
+
+
+def vars_of(asked: object) -> dict[str, object]:
+    return {name: value for name, value in vars(asked).items() if not name.startswith("_")}
+
+
+def allowed(made: Built) -> set[str]:
+    """Where the members that come may stand, one text for each way, in any order."""
+    rows = every_placement(made.problem)
+    moving = np.flatnonzero(made.problem.fixed < 0)
+    good = rows[holds(made.problem, rows)][:, moving]
+    return {" ".join(sorted(HOSTS[row] for row in one)) for one in good.tolist()}
+
+
+@pytest.mark.parametrize(
+    ("policy", "stand", "coming", "amount", "ways"),
+    [
+        # Two on one host already: others not there, and not together.
+        (("anti-affinity", {}), "h1 h1 h2", 1, 1, {"h3", "h4", "h5", "h6"}),
+        (("anti-affinity", {}), "h1 h1 h1", 0, 2, {""}),
+        # In two racks where one was asked for: in one of these.
+        (("affinity", {"level": "rack"}), "h1 h3", 1, 1, {"h1", "h2", "h3", "h4"}),
+        # All in one rack where two must remain of four: the next in another one.
+        (("survive", {"level": "rack", "keep": 2}), "h1 h1 h2", 1, 1, {"h3", "h4", "h5", "h6"}),
+        # Who comes mends what their number can: one rack more, but not two at once.
+        (("spread", {"level": "rack", "min_domains": 3}), "h1 h2", 1, 1, {"h3", "h4", "h5", "h6"}),
+        (("spread", {"level": "rack", "min_domains": 3}), "h1 h1 h2", 0, 2, {""}),
+        (("spread", {"level": "rack", "max_skew": 1}), "h1 h1 h1", 1, 2, {"h3", "h4", "h5", "h6"}),
+        # Two may stand in each of the others: then the skew is one, and nothing is broken.
+        (("fence", {"domains": ["r1"]}), "h1 h3", 1, 1, {"h1", "h2"}),
+        (("ban", {"domains": ["r1"]}), "h1 h3", 1, 1, {"h3", "h4", "h5", "h6"}),
+    ],
+)  # fmt: skip
+def test_what_is_broken_already_may_not_get_worse(
+    policy: tuple[str, dict[str, object]], stand: str, coming: int, amount: int, ways: set[str]
+) -> None:
+    made = built(statement("p", policy[0], "a", **policy[1]), stand, coming)
+    assert made.broken["p"].amount == amount
+    assert allowed(made) == ways
+
+
+@pytest.mark.parametrize(
+    ("policy", "stand", "coming"),
+    [
+        # One of three stands: that two racks are used is up to the others.
+        (("spread", {"level": "rack", "min_domains": 2}), "h1", 2),
+        (("survive", {"level": "rack", "keep": 2}), "h1", 2),
+        (("spread", {"level": "rack", "max_skew": 1}), "h1 h1", 4),
+        # No three members keep three, wherever they stand.
+        (("survive", {"level": "rack", "keep": 3}), "h1 h3", 1),
+        (("spread", {"level": "rack", "min_domains": 3}), "h1", 1),
+    ],
+)
+def test_what_is_not_the_fault_of_those_who_stand_is_required(
+    policy: tuple[str, dict[str, object]], stand: str, coming: int
+) -> None:
+    made = built(statement("p", policy[0], "a", **policy[1]), stand, coming)
+    assert not made.broken
+    assert "h1 h1" not in allowed(made)
+
+
+def test_nothing_is_accepted_of_a_policy_that_is_stated_anew() -> None:
+    apart = statement("p", "anti-affinity", "a")
+    assert allowed(built(apart, "h1 h1", 1)) == {"h2", "h3", "h4", "h5", "h6"}
+    assert allowed(built(apart, "h1 h1", 1, restated=("p",))) == set()
+
+
+def test_a_preferred_policy_costs_what_it_costs() -> None:
+    made = built(statement("p", "anti-affinity", "a", weight=3), "h1 h1", 0)
+    assert not made.broken
+    (status,) = verify(made, [0, 0])
+    assert (status.satisfied, status.standing, status.penalty) == (False, 0, 3)
+
+
+def test_the_status_tells_what_stands_broken() -> None:
+    made = built(statement("p", "anti-affinity", "a"), "h1 h1", 1)
+    (status,) = verify(made, [0, 0, 3])
+    assert (status.satisfied, status.standing) == (False, 1)
+    with pytest.raises(WrongAnswer, match="p: host h1 holds 3 of 3 x a, more than 1"):
+        verify(made, [0, 0, 0])
+
+
+def test_sides_that_share_a_domain_are_left_alone_there() -> None:
+    made = built(statement("p", "anti-affinity", "a", max_per_domain=9), "h1 h1 h2 h3", 2)
+    names = made.problem.members
+    rack = Level("location", "rack")
+    domains = {rack: made.terrain.domains(rack)}
+    apart = Apart(policy="q", members=(*names[:1], names[4]), others=names[1:4], level=rack)
+    problem = type(made.problem)(
+        **{**vars(made.problem), "primitives": (apart,), "domains": domains}
+    )
+    told, broken = eased(problem)
+    assert broken == {"q": Broken(1, names[:3])}
+    rows = every_placement(told)
+    rows = rows[holds(told, rows)]
+    assert len(rows)
+    # Of the one that comes to a side: neither in the shared rack, nor where the other side is.
+    assert {int(row) for row in rows[:, 4]} == {4, 5}
+    assert (excess(problem, apart, rows) == 1).all()
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_a_placement_holds_exactly_if_the_meanings_find_nothing_worse(chunk: int) -> None:
+    """Against every placement there is, by the policies' meanings: neither too strict nor too lax.
+
+    What is accepted is what the best of all placements of the others leaves broken, or less.
+    """
+    seen = 0
+    for seed in range(chunk * 250, chunk * 250 + 250):
+        made = random_built(seed, hosts=4, members=4, fixed=0.5)
+        if not made.broken:
+            continue
+        rows = every_placement(made.problem)
+        if len(rows) > 300:
+            continue
+        seen += 1
+        right = holds(made.problem, rows)
+        for row, holds_there in zip(rows, right.tolist(), strict=True):
+            try:
+                verify(made, row)
+            except WrongAnswer:
+                assert not holds_there, (seed, row)
+            else:
+                assert holds_there, (seed, row)
+        free = itertools.product(range(len(made.problem.hosts)), repeat=len(made.problem.members))
+        for name, broken in made.broken.items():
+            amounts = [
+                amount(made, name, row)
+                for row in free
+                if all(f in (-1, r) for f, r in zip(made.problem.fixed, row, strict=True))
+            ]
+            assert broken.amount <= min(amounts), (seed, name)
+            break
+    assert seen > 20
+
+
+def amount(made: Built, name: str, row: tuple[int, ...]) -> int:
+    placement = Placement(made.ground, dict(zip(made.problem.members, row, strict=True)))
+    return sum(
+        violation.amount
+        for rule in made.rules
+        if rule.statement.name == name
+        for edge in rule.edges
+        for violation in rule.policy.violations(edge, placement)
+    )
