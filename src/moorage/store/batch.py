@@ -194,7 +194,7 @@ class Batch:
             if not stays or row["state"] == BookingState.ALLOCATED:
                 self.amounts.setdefault(pair, set()).add(row["amount"])
         if rows:
-            self.connection.execute(_INSERT_BOOKINGS, rows)
+            self.connection.do(_INSERT_BOOKINGS, rows)
 
     def span(self, start: Instant, end: Instant, amount: int) -> Span:
         """When a booking that lives now occupies, from now on."""

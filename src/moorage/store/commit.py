@@ -18,16 +18,16 @@ from moorage.store import tables
 from moorage.store.apply import adopt, allocations, ensembles, fleet, holds, names, providers, stock
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
-from moorage.store.judge import judge
+from moorage.store.judge import judge, questions
 from moorage.store.reliance import check_reliance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from sqlalchemy import Connection
+    from collections.abc import Callable, Mapping, Sequence
 
     from moorage.domain.changes import Changeset
     from moorage.store.backends import Log
+    from moorage.store.session import Rows, Session
+    from moorage.store.statements import Parameters
     from moorage.usecases.ports import Clock
 
 APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
@@ -92,7 +92,7 @@ _FORGET = delete(tables.consumers).where(
 
 
 def commit(
-    connection: Connection, changeset: Changeset, *, log: Log, clock: Clock | None = None
+    connection: Session, changeset: Changeset, *, log: Log, clock: Clock | None = None
 ) -> Committed:
     """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
 
@@ -120,10 +120,12 @@ def settle(batch: Batch) -> Committed:
         UnknownName: a booking names no provider or no resource class.
         CapacityExceeded, ConstraintViolated, InventoryInUse: see `judge`.
     """
-    generations = _move_providers(batch)
-    judge(batch)
+    moves = _moves(batch)
+    answers = batch.connection.ask(*moves, *questions(batch))
+    generations = _generations(batch, answers[: len(moves)])
+    judge(batch, answers[len(moves) :])
     for some in chunks(batch.vacated):
-        batch.connection.execute(_FORGET, {"consumers": some})
+        batch.connection.do(_FORGET, {"consumers": some})
     revision = batch.log.append(batch)
     return Committed(
         revision=revision,
@@ -134,28 +136,32 @@ def settle(batch: Batch) -> Committed:
     )
 
 
-def _move_providers(batch: Batch) -> dict[str, int]:
-    """Move wire generations and revisions of every provider touched."""
+def _moves(batch: Batch) -> list[tuple[Any, Parameters]]:
+    """Statements that move wire generations and revisions of every provider touched, and tell."""
     by_bump: dict[int, list[str]] = {}
     for uuid in batch.touched.keys() - batch.gone:
         bump = batch.bumps[uuid] + (uuid in batch.allotted)
         by_bump.setdefault(bump, []).append(uuid)
-    found: dict[str, int] = {}
-    for bump, uuids in by_bump.items():
-        for some in chunks(uuids):
-            rows = _moved(batch, some, bump)
-            found.update((row.uuid, row.generation) for row in rows)
+    return [_move(batch, some, bump) for bump, uuids in by_bump.items() for some in chunks(uuids)]
+
+
+def _move(batch: Batch, providers: list[str], bump: int) -> tuple[Any, Parameters]:
+    connection = batch.connection
+    parameters = {"providers": providers, **({"bump": bump, "at": batch.now} if bump else {})}
+    if connection.dialect.update_returning:
+        return _MOVE_AND_TELL if bump else _TOUCH_AND_TELL, parameters
+    connection.do(_MOVE if bump else _TOUCH, parameters)
+    return _TELL, {"providers": providers}
+
+
+def _generations(batch: Batch, moved: Sequence[Rows]) -> dict[str, int]:
+    """The new wire generations by provider.
+
+    Raises:
+        UnknownName: one of them does not exist.
+    """
+    found = {row.uuid: row.generation for rows in moved for row in rows}
     unknown = sorted(batch.touched.keys() - batch.gone - found.keys())
     if unknown:
         raise UnknownName("resource provider", unknown[0], path=f"allocations.{unknown[0]}")
     return found
-
-
-def _moved(batch: Batch, providers: list[str], bump: int) -> Iterable[Any]:
-    """UUID and new generation of each of the providers that exist."""
-    connection = batch.connection
-    parameters = {"providers": providers, **({"bump": bump, "at": batch.now} if bump else {})}
-    if connection.dialect.update_returning:
-        return connection.execute(_MOVE_AND_TELL if bump else _TOUCH_AND_TELL, parameters)
-    connection.execute(_MOVE if bump else _TOUCH, parameters)
-    return connection.execute(_TELL, {"providers": providers})

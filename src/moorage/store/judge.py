@@ -25,8 +25,12 @@ from moorage.store import rows, tables
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.domain.providers import Inventory
     from moorage.store.batch import Batch, Pair, Span
+    from moorage.store.session import Rows
+    from moorage.store.statements import Parameters
 
 _b = tables.bookings.c
 _NOW: Final[Any] = bindparam("now")
@@ -63,35 +67,44 @@ _IN_USE = (
 )
 
 
-def judge(batch: Batch) -> None:
-    """Judge every inventory that the batch booked or dropped.
+def questions(batch: Batch) -> list[tuple[Any, Parameters]]:
+    """What `judge` must know of the end state: pairs of statements with their parameters."""
+    found: list[tuple[Any, Parameters]] = []
+    for providers in chunks(provider for provider, _ in batch.added):
+        parameters = {"providers": providers, "now": batch.now}
+        found += ((_INVENTORIES, parameters), (_OCCUPANCY, parameters))
+    return found
+
+
+def judge(batch: Batch, answers: Sequence[Rows]) -> None:
+    """Judge every inventory that the batch booked or dropped, by the answers to `questions`.
 
     Raises:
         CapacityExceeded, ConstraintViolated, InventoryInUse.
         UnknownName: a booking names no resource class.
     """
-    for providers in chunks({provider for provider, _ in batch.added}):
-        inventories = _inventories(batch, providers)
-        occupancy: dict[Pair, list[Span]] = {}
-        parameters = {"providers": providers, "now": batch.now}
-        for row in batch.connection.execute(_OCCUPANCY, parameters):
+    inventories: dict[Pair, Inventory] = {}
+    occupancy: dict[Pair, list[Span]] = {}
+    for stock, occupied in zip(answers[::2], answers[1::2], strict=True):
+        inventories |= _inventories(stock)
+        for row in occupied:
             span = (row.start_at, row.end_at, int(row.amount))
             occupancy.setdefault((row.provider, row.resource_class), []).append(span)
-        pairs = sorted(pair for pair in batch.added if pair[0] in set(providers))
-        _judge_names(batch, [pair for pair in pairs if pair not in inventories])
-        for pair in pairs:
-            _judge_units(batch, pair, inventories.get(pair))
-            _judge_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
+    pairs = sorted(batch.added)
+    _judge_names(batch, [pair for pair in pairs if pair not in inventories])
+    for pair in pairs:
+        _judge_units(batch, pair, inventories.get(pair))
+        _judge_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
     _judge_dropped(batch)
 
 
-def _inventories(batch: Batch, providers: list[str]) -> dict[Pair, Inventory]:
-    found = batch.connection.execute(_INVENTORIES, {"providers": providers})
+def _inventories(found: Rows) -> dict[Pair, Inventory]:
     return {(row.provider, row.resource_class): rows.inventory(row) for row in found}
 
 
 def _judge_names(batch: Batch, without_inventory: list[Pair]) -> None:
     """A class that nobody knows, or that the changeset itself drops, before what does not fit."""
+    batch.look_up_classes(name for _, name in without_inventory)
     for provider, name in without_inventory:
         if not batch.knows_class(name):
             raise UnknownName("resource class", name, path=f"allocations.{provider}.resources")
@@ -143,8 +156,9 @@ def _spans(items: list[Any]) -> Spans:
 def _judge_dropped(batch: Batch) -> None:
     for providers in chunks({provider for provider, _ in batch.dropped}):
         parameters = {"providers": providers, "now": batch.now}
-        booked = {tuple(row) for row in batch.connection.execute(_IN_USE, parameters)}
-        left = sorted((booked & batch.dropped) - _inventories(batch, providers).keys())
+        in_use, stock = batch.connection.ask((_IN_USE, parameters), (_INVENTORIES, parameters))
+        booked = {tuple(row) for row in in_use}
+        left = sorted((booked & batch.dropped) - _inventories(stock).keys())
         if left:
             provider = left[0][0]
             classes = tuple(name for one, name in left if one == provider)

@@ -74,7 +74,7 @@ class NumberedLog:
             connection.execute(_ADVANCE, advance)
             revision = int(connection.scalars(_REVISION).one())
         if batch.touched:
-            connection.execute(_LOG, batch.log_rows(revision))
+            connection.do(_LOG, batch.log_rows(revision))
         if revision % TRIM_EVERY == 0 and revision > KEPT:
             _trim(connection, revision - KEPT)
         return revision

@@ -68,6 +68,9 @@ _STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8)
 _LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
 _SETTINGS: Final = (
     "SET application_name = 'moorage'",
+    # Plans are kept while tables grow from nothing; what is looked up by key has an index.
+    "SET enable_seqscan = off",
+    "SET jit = off",
     f"SET lock_timeout = {int(WAIT * 1000)}",
     # A writer that was stopped in its tracks must not keep its locks for ever.
     f"SET idle_in_transaction_session_timeout = {int(WAIT * 1000)}",

@@ -63,17 +63,15 @@ def every_state(connection: Session) -> Iterator[ProviderState]:
 def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]:
     """Those of the named providers that exist."""
     for some in chunks(uuids):
-
-        def read(query: Select[Any], some: list[str] = some) -> Iterable[Any]:
-            return connection.execute(query, {"providers": some}).all()
-
-        providers = _assembled(
-            read(_SOME_PROVIDERS),
-            read(_SOME_INVENTORIES),
-            read(_SOME_TRAITS),
-            read(_SOME_AGGREGATES),
+        parameters = {"providers": some}
+        *parts, bookings = connection.ask(
+            (_SOME_PROVIDERS, parameters),
+            (_SOME_INVENTORIES, parameters),
+            (_SOME_TRAITS, parameters),
+            (_SOME_AGGREGATES, parameters),
+            (_SOME_BOOKINGS, parameters),
         )
-        yield from _booked(providers, read(_SOME_BOOKINGS))
+        yield from _booked(_assembled(*parts), bookings)
 
 
 def provider(connection: Session, uuid: str) -> ResourceProvider:
@@ -110,7 +108,9 @@ def rebooked(connection: Session, known: Mapping[str, ResourceProvider]) -> Iter
     """Known providers of which only bookings and counters have changed."""
     for some in chunks(known):
         parameters = {"providers": some}
-        counters = connection.execute(_SOME_PROVIDERS, parameters)
+        counters, bookings = connection.ask(
+            (_SOME_PROVIDERS, parameters), (_SOME_BOOKINGS, parameters)
+        )
         providers = [
             replace(
                 known[row.uuid],
@@ -120,7 +120,7 @@ def rebooked(connection: Session, known: Mapping[str, ResourceProvider]) -> Iter
             )
             for row in counters
         ]
-        yield from _booked(providers, connection.execute(_SOME_BOOKINGS, parameters).all())
+        yield from _booked(providers, bookings)
 
 
 def _assembled(

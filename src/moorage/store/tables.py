@@ -8,8 +8,6 @@ column; what is only carried is JSON in `body`.
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -23,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.dialects.mysql import LONGTEXT
 
@@ -48,8 +47,13 @@ _LONG = Text().with_variant(LONGTEXT(), "mysql")
 """As long as it gets; MariaDB's plain TEXT ends at 64 KB."""
 _UUID = _text(36)
 _NAME = _text(255)
-_LATE: Final[Any] = {"deferrable": True, "initially": "DEFERRED"}
-"""Judged at the end of the transaction: by then the commit has named what is unknown."""
+
+
+def _partly(column: str, where: str) -> Index:
+    """An index of some rows only, where the database knows such."""
+    condition = text(where)
+    return Index(None, column, sqlite_where=condition, postgresql_where=condition)
+
 
 ledger = Table(
     "ledger",
@@ -150,25 +154,23 @@ bookings = Table(
     "bookings",
     metadata,
     Column("number", _NUMBER, primary_key=True),
-    Column("consumer", _UUID, ForeignKey("consumers.uuid"), nullable=False),
-    Column("provider", _UUID, ForeignKey("providers.uuid", **_LATE), nullable=False),
-    Column(
-        "resource_class",
-        _NAME,
-        ForeignKey("resource_classes.name", onupdate="CASCADE", **_LATE),
-        nullable=False,
-    ),
+    # No foreign keys: the commit judges what is named here, under its locks. PostgreSQL would ask
+    # for each of them once more, row by row.
+    Column("consumer", _UUID, nullable=False),
+    Column("provider", _UUID, nullable=False),
+    Column("resource_class", _NAME, nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("lapses_at", BigInteger, nullable=False),
     Column("state", _text(16), nullable=False),
     Column("binding", _text(16), nullable=False),
-    Column("decision", _UUID, index=True),
+    Column("decision", _UUID),
     UniqueConstraint("consumer", "provider", "resource_class", "state"),
     Index(None, "provider", "resource_class"),
-    Index(None, "lapses_at"),
-    Index(None, "end_at"),
+    _partly("lapses_at", "state <> 'allocated'"),
+    _partly("end_at", "state <> 'allocated'"),
+    _partly("decision", "decision IS NOT NULL"),
 )
 
 ensembles = Table(

@@ -54,7 +54,7 @@ _ASK: Final = """
 SELECT log_start,
        extract(epoch FROM pg_postmaster_start_time())::float8,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT FROM changes WHERE revision >= $1)
+       coalesce((SELECT max(revision) FROM changes) >= $1, false)
        OR EXISTS (SELECT FROM changes WHERE revision = ANY($2::bigint[]))
 FROM ledger
 """
@@ -127,6 +127,10 @@ class Cursor:
     def misses(self, log_start: int) -> bool:
         """Whether the log was cut where this cursor has not seen everything."""
         return self.xmax <= log_start or any(one <= log_start for one in self.running)
+
+
+_NOWHERE: Final = Cursor(xmax=2**62, running=(), line=-1, started=0.0)
+"""Of who has read nothing: no row lies beyond it, for everything is read anyway."""
 
 
 class Line:
@@ -229,9 +233,9 @@ class VisibleLog:
         """See `Log`. A row is written in any case: it proves that the commit happened."""
         number, connection = batch.turn.number, batch.connection
         nothing = {"revision": number, "subject": "", "bookings_only": True, "at": batch.turn.at}
-        connection.execute(_LOG, batch.log_rows(number) or [nothing])
+        connection.do(_LOG, batch.log_rows(number) or [nothing])
         if batch.topology_moved:
-            connection.execute(_TOPOLOGY)
+            connection.do(_TOPOLOGY)
         if next(self._commits) % TRIM_EVERY == 0:
             _trim(connection)
         return number
@@ -250,14 +254,15 @@ class VisibleLog:
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`. Revisions go up by what is seen, also where a lower number comes later."""
         line = self._line.number  # before anything is read: a break afterwards is a break
-        head = connection.execute(_HEAD).one()
+        known = cursor if isinstance(cursor, Cursor) else _NOWHERE
+        missed = {"xmax": known.xmax, "running": list(known.running)}
+        heads, found = connection.ask((_HEAD, {}), (_UNSEEN, missed))
+        head = heads.one()
         reached = Cursor.of(head.seen, line, head.started)
-        if not isinstance(cursor, Cursor):
+        if known is _NOWHERE:
             return _everything(head, reached, head.newest)
-        if not self._holds(cursor, head.started, head.log_start):
+        if not self._holds(known, head.started, head.log_start):
             return _everything(head, reached, max(head.newest, revision + 1))
-        missed = {"xmax": cursor.xmax, "running": list(cursor.running)}
-        found = connection.execute(_UNSEEN, missed).all()
         return News(
             cursor=reached,
             revision=max(revision + 1, *(row.revision for row in found)) if found else revision,

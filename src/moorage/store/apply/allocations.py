@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 _b, _c = tables.bookings.c, tables.consumers.c
 _ALLOCATED = BookingState.ALLOCATED.value
 _CONSUMER = select(tables.consumers).where(_c.uuid == bindparam("uuid"))
+_STANDING = (
+    select(tables.consumers, tables.bookings)
+    .outerjoin(tables.bookings, (_b.consumer == _c.uuid) & (_b.state == _ALLOCATED))
+    .where(_c.uuid == bindparam("uuid"))
+)
+"""A consumer with each of its allocations, or with none."""
 _OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _CLEAR = delete(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _INSERT = insert(tables.consumers)
@@ -50,9 +56,9 @@ def write_consumer(
         "generation": generation,
     }
     if stored is None:
-        batch.connection.execute(_INSERT, {"uuid": consumer.uuid, **columns})
+        batch.connection.do(_INSERT, {"uuid": consumer.uuid, **columns})
     else:
-        batch.connection.execute(_UPDATE, {"of": consumer.uuid, **columns})
+        batch.connection.do(_UPDATE, {"of": consumer.uuid, **columns})
 
 
 def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
@@ -63,8 +69,9 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
         InvalidDescription: an amount below 1, or a provider without amounts.
     """
     uuid = change.consumer.uuid
-    stored = stored_consumer(batch, uuid)
-    own = [] if stored is None else batch.connection.execute(_OWN, {"uuid": uuid}).all()
+    found = batch.connection.execute(_STANDING, {"uuid": uuid})
+    stored = found.first()
+    own = [row for row in found if row.number is not None]
     actual = stored.generation if stored is not None and own else None
     if change.generation is not ANY_GENERATION and change.generation != actual:
         raise ConsumerConflict(uuid, expected=change.generation, actual=actual)
@@ -107,12 +114,12 @@ def _clear(batch: Batch, uuid: str, own: Sequence[Row[Any]]) -> None:
     if not own:
         return
     batch.take_away(own)
-    batch.connection.execute(_CLEAR, {"uuid": uuid})
+    batch.connection.do(_CLEAR, {"uuid": uuid})
 
 
 def _forget_generation(batch: Batch, uuid: str) -> None:
     """With nothing but holds left, the next allocation is a consumer's first."""
-    batch.connection.execute(_RESET, {"of": uuid})
+    batch.connection.do(_RESET, {"of": uuid})
 
 
 def delete_allocations(batch: Batch, change: DeleteAllocations) -> None:

@@ -81,7 +81,7 @@ def drop_bookings(batch: Batch, change: DropBookings) -> None:
     for some in chunks(change.consumers):
         parameters = {"consumers": some, "of": change.decision}
         batch.take_away(batch.connection.execute(_OWN_UNCLAIMED, parameters).all())
-        batch.connection.execute(_DROP_UNCLAIMED, parameters)
+        batch.connection.do(_DROP_UNCLAIMED, parameters)
 
 
 def _drop(batch: Batch, consumers: Iterable[str]) -> None:
@@ -89,7 +89,7 @@ def _drop(batch: Batch, consumers: Iterable[str]) -> None:
         own = batch.connection.execute(_OWN, {"consumers": some}).all()
         if own:
             batch.take_away(own)
-            batch.connection.execute(_DROP, {"consumers": some})
+            batch.connection.do(_DROP, {"consumers": some})
 
 
 def take_hold(batch: Batch, change: TakeHold) -> None:
@@ -101,7 +101,7 @@ def take_hold(batch: Batch, change: TakeHold) -> None:
     own = batch.connection.execute(_OWN, {"consumers": [change.member_uuid]}).all()
     _expect_live(batch, own)
     batch.take_away(own)
-    batch.connection.execute(_DROP, {"consumers": [change.member_uuid]})
+    batch.connection.do(_DROP, {"consumers": [change.member_uuid]})
 
 
 def swap_hold(batch: Batch, change: SwapHold) -> None:
@@ -127,7 +127,7 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
     if stored is not None:
         raise NotFound("server", server)
     write_consumer(batch, change.server, stored, 1)
-    batch.connection.execute(_SWAP, {"member": change.member_uuid, "server": server})
+    batch.connection.do(_SWAP, {"member": change.member_uuid, "server": server})
     batch.consumer_generations[server] = 1
     batch.vacated.add(change.member_uuid)
     for row in own:

@@ -44,7 +44,7 @@ def create_provider(batch: Batch, change: CreateProvider) -> None:
         )
     root = change.uuid if change.parent_uuid is None else _root_of(batch, change.parent_uuid)
     _refuse_duplicate(batch, change.uuid, change.name, new=True)
-    batch.connection.execute(
+    batch.connection.do(
         _INSERT,
         {
             "uuid": change.uuid,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from moorage.domain.errors import InvalidDescription, NotFound, ProviderConflict, UnknownName
 from moorage.store import rows, tables
+from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Table
@@ -71,11 +72,11 @@ def put_inventories(batch: Batch, change: PutInventories) -> None:
     }
     fresh = [values for name, values in columns.items() if name not in stored]
     if fresh:
-        batch.connection.execute(_INSERT, fresh)
+        batch.connection.do(_INSERT, fresh)
     for name, values in columns.items():
         if name in stored:
             parameters: dict[str, Any] = {"of_provider": change.provider, "of_class": name}
-            batch.connection.execute(_UPDATE, values | parameters)
+            batch.connection.do(_UPDATE, values | parameters)
     if change.replace_all:
         _drop(batch, change.provider, stored.difference(given))
     batch.bumps[change.provider] += 1
@@ -117,7 +118,7 @@ def delete_inventories(batch: Batch, change: DeleteInventories) -> None:
 
 def _drop(batch: Batch, provider: str, classes: set[str]) -> None:
     for name in sorted(classes):
-        batch.connection.execute(_DELETE, {"of_provider": provider, "of_class": name})
+        batch.connection.do(_DELETE, {"of_provider": provider, "of_class": name})
         batch.dropped.add((provider, name))
 
 
@@ -134,8 +135,7 @@ def put_traits(batch: Batch, change: PutTraits) -> None:
     for name in sorted(change.traits):
         if not batch.knows_trait(name):
             raise UnknownName("trait", name, path="traits")
-    column = tables.provider_traits.c.trait
-    if _replace(batch, tables.provider_traits, column, change.provider, change.traits):
+    if _replace(batch, _TRAITS, change.provider, change.traits):
         batch.bumps[change.provider] += 1
         batch.touch(change.provider)
 
@@ -148,33 +148,34 @@ def put_aggregates(batch: Batch, change: PutAggregates) -> None:
         ProviderConflict: another generation.
     """
     batch.expect_generation(change.provider, change.generation)
-    column = tables.provider_aggregates.c.aggregate
-    _replace(batch, tables.provider_aggregates, column, change.provider, change.aggregates)
+    _replace(batch, _AGGREGATES, change.provider, change.aggregates)
     if change.generation is not None:
         batch.bumps[change.provider] += 1
     batch.touch(change.provider)
 
 
-def _replace(
-    batch: Batch, table: Table, column: Column[Any], provider: str, wanted: frozenset[str]
-) -> bool:
+class _Set:
+    """How a set of names per provider is kept: a table of pairs."""
+
+    def __init__(self, table: Table, column: Column[str]) -> None:
+        of_provider = table.c.provider == bindparam("of_provider")
+        self.stored = select(column).where(of_provider)
+        self.drop = delete(table).where(of_provider, column.in_(bindparam("some", expanding=True)))
+        self.add = insert(table).values(provider=bindparam("of_provider"), **{column.name: _ONE})
+
+
+_ONE: Final[Any] = bindparam("one")
+_TRAITS: Final = _Set(tables.provider_traits, tables.provider_traits.c.trait)
+_AGGREGATES: Final = _Set(tables.provider_aggregates, tables.provider_aggregates.c.aggregate)
+
+
+def _replace(batch: Batch, kept: _Set, provider: str, wanted: frozenset[str]) -> bool:
     """Make the provider's set the wanted one; whether it differed."""
-    stored = set(
-        batch.connection.scalars(
-            select(column).where(table.c.provider == bindparam("provider")),
-            {"provider": provider},
-        )
-    )
-    gone, fresh = sorted(stored - wanted), sorted(wanted - stored)
-    if gone:
-        batch.connection.execute(
-            delete(table).where(
-                table.c.provider == bindparam("of_provider"), column == bindparam("one")
-            ),
-            [{"of_provider": provider, "one": name} for name in gone],
-        )
+    of = {"of_provider": provider}
+    stored = set(batch.connection.scalars(kept.stored, of))
+    for some in chunks(stored - wanted):
+        batch.connection.do(kept.drop, {**of, "some": some})
+    fresh = [{**of, "one": name} for name in sorted(wanted - stored)]
     if fresh:
-        batch.connection.execute(
-            insert(table), [{"provider": provider, column.name: name} for name in fresh]
-        )
-    return bool(gone or fresh)
+        batch.connection.do(kept.add, fresh)
+    return stored != wanted
