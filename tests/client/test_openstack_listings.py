@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moorage.client.hypervisor_list import DISABLED, Terms, read_hypervisors
+from moorage.client.hypervisor_list import DISABLED, Terms, placed, read_hypervisors
 from moorage.client.server_list import read_servers
 from moorage.client.topology_rules_file import read_topology_rules
 from moorage.domain.errors import InvalidDescription
@@ -33,7 +33,7 @@ def test_hypervisors_become_hosts() -> None:
         traits=frozenset({"CUSTOM_NEW"}),
     )
     rules = read_topology_rules("levels: {location: [rack]}\nrules: [{name: '(?P<rack>r.)-.*'}]\n")
-    fleet = read_hypervisors(json.dumps([HYPERVISOR, down]), terms, rules)
+    fleet = placed(read_hypervisors(json.dumps([HYPERVISOR, down]), terms), rules)
     up, other = fleet.providers
     assert up.uuid == provider_uuid("r1-n1")
     stock = {one.resource_class: one for one in up.inventories}

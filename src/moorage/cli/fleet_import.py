@@ -74,13 +74,9 @@ class Import(Command):
 
 
 def _read(args: argparse.Namespace) -> ExpandedFleet:
-    from moorage.client.hypervisor_list import Terms, read_hypervisors
+    from moorage.client.hypervisor_list import Terms, placed, read_hypervisors
     from moorage.client.topology_rules_file import read_topology_rules
 
-    rules = None
-    if args.topology:
-        with reading(args.topology):
-            rules = read_topology_rules(read_text(args.topology))
     terms = Terms(
         ratios=dict(args.ratio),
         reserved=dict(args.reserved),
@@ -89,4 +85,8 @@ def _read(args: argparse.Namespace) -> ExpandedFleet:
         aggregates=frozenset(args.aggregate),
     )
     with reading(args.file):
-        return read_hypervisors(read_text(args.file), terms, rules)
+        fleet = read_hypervisors(read_text(args.file), terms)
+    if args.topology is None:
+        return fleet
+    with reading(args.topology):
+        return placed(fleet, read_topology_rules(read_text(args.topology)))

@@ -7,7 +7,7 @@ also disk and state; what a listing lacks, options give or leave out.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import InvalidDescription
@@ -48,14 +48,12 @@ class Terms:
     """By name or UUID."""
 
 
-def read_hypervisors(
-    text: str, terms: Terms, rules: TopologyRules | None = None, *, name: str = "hypervisors"
-) -> ExpandedFleet:
-    """The fleet that the listing describes.
+def read_hypervisors(text: str, terms: Terms, *, name: str = "hypervisors") -> ExpandedFleet:
+    """The fleet that the listing describes; it says nothing of where hosts stand.
 
     Raises:
         InvalidDescription: not JSON, not such a listing, a host without a name or an inventory,
-            one listed twice, numbers out of bounds, terms that do not fit, rules that do not.
+            one listed twice, numbers out of bounds, terms that do not fit.
     """
     _check(terms)
     providers = [_provider(number, one, terms) for number, one in enumerate(_listing(text))]
@@ -64,15 +62,24 @@ def read_hypervisors(
         if one.name in seen:
             raise InvalidDescription(f"host {one.name} is listed twice", path=f"[{number}]")
         seen.add(one.name)
-    facts = [HostFacts(one.name, one.traits, one.aggregates) for one in providers]
     return ExpandedFleet(
         name=name,
         providers=tuple(providers),
-        topology=EMPTY if rules is None else apply(rules, facts),
+        topology=EMPTY,
         flavors=(),
         load=(),
         class_of={one.name: name for one in providers},
     )
+
+
+def placed(fleet: ExpandedFleet, rules: TopologyRules) -> ExpandedFleet:
+    """The same, with the places that rules give its hosts.
+
+    Raises:
+        InvalidDescription: see `topology_rules.apply`.
+    """
+    hosts = [HostFacts(one.name, one.traits, one.aggregates) for one in fleet.providers]
+    return replace(fleet, topology=apply(rules, hosts))
 
 
 def _check(terms: Terms) -> None:
