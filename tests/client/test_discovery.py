@@ -5,7 +5,7 @@ import pytest
 
 from moorage.client import registry
 from moorage.client.discovery import DEFAULT_ENDPOINT, Access, Wishes, find
-from moorage.client.errors import NoEndpoint
+from moorage.client.errors import NoEndpoint, Unreachable
 from moorage.client.registry import Registration
 
 NOTHING = Wishes()
@@ -85,8 +85,8 @@ def test_a_nearer_clouds_yaml_wins(environment: dict[str, str], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("clouds: {prod: {auth: {}}}", "no ensemble_endpoint_override"),
-        ("clouds: {prod: {ensemble_endpoint_override: 7}}", "no ensemble_endpoint_override"),
+        ("clouds: {prod: {auth: {}}}", "neither an auth_url"),
+        ("clouds: {prod: {ensemble_endpoint_override: 7}}", "neither an auth_url"),
         ("clouds: [", "cannot read"),
         ("clouds: {other: {}}", "names no running simulation"),
         ("[]", "names no running simulation"),
@@ -98,3 +98,59 @@ def test_a_useless_entry_is_told(
     clouds(tmp_path / "clouds.yaml", text)
     with pytest.raises(NoEndpoint, match=why):
         find(NOTHING, environment | {"OS_CLOUD": "prod"})
+
+
+def test_secrets_may_lie_apart(environment: dict[str, str], tmp_path: Path) -> None:
+    clouds(tmp_path / "clouds.yaml", "clouds: {prod: {ensemble_endpoint_override: 'http://m'}}")
+    clouds(tmp_path / "secure.yaml", "clouds: {prod: {auth: {token: s}}}")
+    found = find(Wishes(cloud="prod"), environment | {"MOORAGE_ENDPOINT": "http://other"})
+    assert found == Access("http://m", "s"), "an option wins over a variable"
+    assert "'s'" not in repr(found)
+
+
+def test_what_yaml_says_of_a_broken_secret_is_not_repeated(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    clouds(tmp_path / "clouds.yaml", "clouds: {prod: {ensemble_endpoint_override: 'http://m'}}")
+    clouds(tmp_path / "secure.yaml", "clouds: {prod: {auth: {token: [sesame}}}")
+    with pytest.raises(NoEndpoint, match=r"secure\.yaml: it is no YAML") as caught:
+        find(Wishes(cloud="prod"), environment)
+    assert "sesame" not in str(caught.value)
+
+
+KEYSTONE = {"OS_AUTH_URL": "http://127.0.0.1:9/v3", "OS_USERNAME": "ann", "OS_PASSWORD": "sesame"}
+
+
+def test_keystone_out_of_reach_is_said_and_no_secret(environment: dict[str, str]) -> None:
+    with pytest.raises(Unreachable, match="cannot reach Keystone at http://127") as caught:
+        find(NOTHING, environment | KEYSTONE)
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_token_of_ones_own_needs_no_login_but_an_endpoint(environment: dict[str, str]) -> None:
+    mine = Wishes(token="t")
+    with pytest.raises(NoEndpoint, match="MOORAGE_ENDPOINT"):
+        find(mine, environment | KEYSTONE)
+    there = environment | KEYSTONE | {"MOORAGE_ENDPOINT": "http://m"}
+    assert (find(mine, there).endpoint, find(mine, there).token) == ("http://m", "t")
+    override = {"OS_ENSEMBLE_ENDPOINT_OVERRIDE": "http://n/v1/"}
+    assert find(mine, environment | KEYSTONE | override).endpoint == "http://n"
+
+
+def test_a_project_of_ones_choice_is_not_for_keystone(environment: dict[str, str]) -> None:
+    with pytest.raises(NoEndpoint, match="OS_PROJECT_NAME"):
+        find(Wishes(project="p"), environment | KEYSTONE)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"OS_AUTH_TYPE": "v9magic"}, "unknown auth type: v9magic"),
+        ({"OS_AUTH_TYPE": "v3oidcpassword"}, "variables do not make a login: .*token-endpoint"),
+    ],
+)
+def test_a_login_that_cannot_be_tried_says_why(
+    environment: dict[str, str], said: dict[str, str], why: str
+) -> None:
+    with pytest.raises(NoEndpoint, match=why):
+        find(NOTHING, environment | KEYSTONE | said)

@@ -85,7 +85,7 @@ class Command(command.Command):
         from moorage.client.discovery import Wishes
 
         given = self.app.options
-        return Wishes(given.endpoint, given.token, given.project, given.role)
+        return Wishes(given.endpoint, given.token, given.project, given.role, given.os_cloud)
 
     def access(self) -> Access:
         """The endpoint and identity in force."""

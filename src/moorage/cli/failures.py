@@ -21,6 +21,7 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (errors.Conflict, CONFLICT),
     (domain.Conflict, CONFLICT),
     (errors.Forbidden, FORBIDDEN),
+    (errors.LoginRefused, FORBIDDEN),
 )
 
 

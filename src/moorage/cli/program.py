@@ -29,6 +29,7 @@ to try it by hand:
   moorage sim start --fleet three-racks.yaml && export OS_CLOUD=moorage-sim
   moorage ensemble create -f shop.yaml --hold 10m
   moorage ensemble show shop --map
+on a cloud: with the OS_ variables or the clouds.yaml of every OpenStack client.
 A command's own help: moorage ensemble create --help. Ids may be shortened.
 Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise.
 """
@@ -79,8 +80,9 @@ class Program(App):
         )
         add = parser.add_argument
         add("--version", action="version", version=f"moorage {version}")
-        add("--endpoint", metavar="URL", help="where the service is (MOORAGE_ENDPOINT, OS_CLOUD)")
-        add("--token", metavar="TOKEN", help="who asks (MOORAGE_TOKEN, OS_TOKEN)")
+        add("--endpoint", metavar="URL", help="where the service is (MOORAGE_ENDPOINT)")
+        add("--os-cloud", metavar="NAME", help="a simulation, or a cloud of clouds.yaml (OS_CLOUD)")
+        add("--token", metavar="TOKEN", help="who asks (MOORAGE_TOKEN)")
         add("--project", metavar="ID", help="ask as a user of this project (noauth2)")
         add("--role", metavar="ROLE", help="... with this role (default with --project: member)")
         add("--debug", action="store_true", help="show tracebacks")

@@ -1,26 +1,32 @@
 """Where the service is and who asks: options first, then the environment, then files.
 
-1. `--endpoint`, then `MOORAGE_ENDPOINT`.
-2. `OS_CLOUD`: a running simulation of that name, else that cloud in `clouds.yaml`, of which two
-   keys are read: `ensemble_endpoint_override`, and `token` below `auth`.
+1. `--endpoint`, then `--os-cloud`, then `MOORAGE_ENDPOINT`, then `OS_CLOUD`. A cloud is a running
+   simulation of that name, else an entry of `clouds.yaml`: one that names an identity service is
+   logged in to (see `keystone`), of others `ensemble_endpoint_override` and the `token` below
+   `auth` are read.
+2. `OS_AUTH_URL`: a login, too.
 3. `http://127.0.0.1:8778`, where `moorage serve` listens unless told otherwise.
 
-The token: `--token`, `MOORAGE_TOKEN`, `OS_TOKEN`, else what came with the endpoint, else the
-operator's of `noauth2`. With `--project` the caller is a user of that project, by default with
-role `member`; `noauth2` believes it, a real cloud does not.
+The token: `--token`, `MOORAGE_TOKEN`, else what logging in gives or came with the endpoint, else
+`OS_TOKEN`, else the operator's of `noauth2`. With `--project` the caller is a user of that
+project, by default with role `member`; `noauth2` believes it, a real cloud does not.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
-from moorage.client import registry
+from moorage.client import keystone, registry
+from moorage.client.clouds import find_cloud
 from moorage.client.errors import NoEndpoint
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
+
+    from moorage.client.keystone import Login
 
 DEFAULT_ENDPOINT: Final = "http://127.0.0.1:8778"
 OPERATOR_TOKEN: Final = "admin"  # noqa: S105 - noauth2's word for "the operator", not a secret
@@ -31,8 +37,12 @@ class Access:
     """Where to ask and as whom. `roles` None leaves them to the token."""
 
     endpoint: str
-    token: str
+    token: str = field(repr=False)
     roles: tuple[str, ...] | None = None
+    apis: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """First part of a path (`/v1`) -> URL of the API that is elsewhere than below `endpoint`."""
+    trust: ssl.SSLContext | bool = True
+    """Whose certificates are believed; False: anybody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,73 +53,107 @@ class Wishes:
     token: str | None = None
     project: str | None = None
     role: str | None = None
+    cloud: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the service is as far as it is known without logging in, and what came with it."""
+
+    endpoint: str | None
+    token: str | None = None
+    login: Login | None = None
 
 
 def find(wishes: Wishes, environment: Mapping[str, str]) -> Access:
-    """Settle endpoint and identity.
+    """Settle endpoint and identity; log in where that is how they are found.
 
     Raises:
-        NoEndpoint: `OS_CLOUD` names neither a running simulation nor a usable cloud.
+        NoEndpoint: the cloud is neither a running simulation nor usable, or a login cannot be
+            tried, or the catalog lacks the API.
+        LoginRefused, Unreachable: from the login.
     """
-    endpoint, found_token = _endpoint(wishes, environment)
-    given = wishes.token or environment.get("MOORAGE_TOKEN") or environment.get("OS_TOKEN")
+    place = _place(wishes, environment)
+    token = wishes.token or environment.get("MOORAGE_TOKEN")
     project = wishes.project or environment.get("MOORAGE_PROJECT")
     role = wishes.role or environment.get("MOORAGE_ROLE")
+    if token is None and place.login is not None:
+        if project or role:
+            raise NoEndpoint(
+                "a project or role of one's choice is for noauth2; in Keystone's name say"
+                " OS_PROJECT_NAME, and leave roles to it"
+            )
+        return _logged_in(place.login, place.endpoint)
+    endpoint = place.endpoint or _without_catalog(place.login)
+    trust = True if place.login is None else keystone.trust(place.login)
+    given = token or (None if place.token else environment.get("OS_TOKEN"))
     if given is None and project is not None:
         return Access(endpoint, f"{project}-user:{project}", ((role or "member"),))
-    token = given or found_token or OPERATOR_TOKEN
-    return Access(endpoint, token, None if role is None else (role,))
+    roles = None if role is None else (role,)
+    return Access(endpoint, given or place.token or OPERATOR_TOKEN, roles, trust=trust)
 
 
-def _endpoint(wishes: Wishes, environment: Mapping[str, str]) -> tuple[str, str | None]:
-    named = wishes.endpoint or environment.get("MOORAGE_ENDPOINT")
+def _without_catalog(login: Login | None) -> str:
+    """Where to ask with a token of one's own."""
+    if login is None:
+        return DEFAULT_ENDPOINT
+    override = login.overrides.get(keystone.NATIVE)
+    if override is None:
+        raise NoEndpoint(
+            f"{login.source} lead to the service by a login, and a token was given instead;"
+            " say where the service is: MOORAGE_ENDPOINT"
+        )
+    return override.rstrip("/").removesuffix("/v1")
+
+
+def _logged_in(login: Login, endpoint: str | None) -> Access:
+    found = keystone.log_in(login, catalog=endpoint is None)
+    trust = keystone.trust(login)
+    if endpoint is not None:
+        return Access(endpoint, found.token, trust=trust)
+    apis = {"/v1": found.urls[keystone.NATIVE]}
+    if keystone.PLACEMENT in found.urls:
+        apis["/placement"] = found.urls[keystone.PLACEMENT]
+    return Access(apis["/v1"].removesuffix("/v1"), found.token, apis=apis, trust=trust)
+
+
+def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:
+    named = wishes.endpoint or (None if wishes.cloud else environment.get("MOORAGE_ENDPOINT"))
+    cloud = wishes.cloud or environment.get("OS_CLOUD")
     if named:
-        return named.rstrip("/"), None
-    cloud = environment.get("OS_CLOUD")
+        login = _login_of(cloud, environment) or keystone.from_environment(environment)
+        return _Place(named.rstrip("/"), login=login)
     if not cloud:
-        return DEFAULT_ENDPOINT, None
+        return _Place(None, login=keystone.from_environment(environment))
     sim = registry.read(registry.state_directory(environment), cloud)
     if sim is not None:
-        return sim.endpoint, sim.token
+        return _Place(sim.endpoint, sim.token)
     return _from_clouds(cloud, environment)
 
 
-def _from_clouds(cloud: str, environment: Mapping[str, str]) -> tuple[str, str | None]:
-    for path in _clouds_files(environment):
-        entry = _cloud(path, cloud)
-        if entry is None:
-            continue
-        endpoint = entry.get("ensemble_endpoint_override")
-        if not isinstance(endpoint, str):
-            raise NoEndpoint(
-                f"OS_CLOUD={cloud}: its entry in {path} has no ensemble_endpoint_override"
-            )
-        auth = entry.get("auth")
-        token = auth.get("token") if isinstance(auth, dict) else None
-        return endpoint.rstrip("/"), token if isinstance(token, str) else None
-    raise NoEndpoint(
-        f"OS_CLOUD={cloud} names no running simulation (start one: moorage sim start"
-        f" --name {cloud} --fleet FILE) and no cloud of a clouds.yaml"
-    )
+def _login_of(cloud: str | None, environment: Mapping[str, str]) -> Login | None:
+    """How one logs in to the cloud whose endpoint is named already; a simulation's needs none."""
+    found = find_cloud(cloud, environment) if cloud else None
+    return None if cloud is None or found is None else keystone.from_cloud(cloud, found[1])
 
 
-def _clouds_files(environment: Mapping[str, str]) -> list[Path]:
-    named = environment.get("OS_CLIENT_CONFIG_FILE")
-    config = environment.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    places = [Path(named)] if named else []
-    places += [Path(), Path(config) / "openstack", Path("/etc/openstack")]
-    return [path if path.suffix else path / "clouds.yaml" for path in places]
-
-
-def _cloud(path: Path, cloud: str) -> Mapping[str, Any] | None:
-    import yaml  # noqa: PLC0415 - only a user of clouds.yaml pays for it
-
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise NoEndpoint(f"OS_CLOUD={cloud}: cannot read {path}: {error}") from error
-    clouds = document.get("clouds") if isinstance(document, dict) else None
-    entry = clouds.get(cloud) if isinstance(clouds, dict) else None
-    return entry if isinstance(entry, dict) else None
+def _from_clouds(cloud: str, environment: Mapping[str, str]) -> _Place:
+    found = find_cloud(cloud, environment)
+    if found is None:
+        raise NoEndpoint(
+            f"OS_CLOUD={cloud} names no running simulation (start one: moorage sim start"
+            f" --name {cloud} --fleet FILE) and no cloud of a clouds.yaml"
+        )
+    path, entry = found
+    login = keystone.from_cloud(cloud, entry)
+    if login is not None:
+        return _Place(None, login=login)
+    endpoint = entry.get("ensemble_endpoint_override")
+    if not isinstance(endpoint, str):
+        raise NoEndpoint(
+            f"OS_CLOUD={cloud}: its entry in {path} has neither an auth_url to log in at nor an"
+            " ensemble_endpoint_override"
+        )
+    auth = entry.get("auth")
+    token = auth.get("token") if isinstance(auth, dict) else None
+    return _Place(endpoint.rstrip("/"), token if isinstance(token, str) else None)

@@ -17,9 +17,13 @@ class NoEndpoint(MoorageError):
 class Unreachable(MoorageError):
     """Nobody answers at the endpoint, or the answer broke off."""
 
-    def __init__(self, endpoint: str, why: str) -> None:
-        super().__init__(f"cannot reach Moorage at {endpoint}: {why}")
+    def __init__(self, endpoint: str, why: str, *, what: str = "Moorage") -> None:
+        super().__init__(f"cannot reach {what} at {endpoint}: {why}")
         self.endpoint = endpoint
+
+
+class LoginRefused(MoorageError):
+    """Keystone gives no token."""
 
 
 class NotMoorage(MoorageError):

@@ -51,12 +51,14 @@ class Transport:
         if access.roles is not None:
             headers["X-Roles"] = ",".join(access.roles)
         self._endpoint = access.endpoint
+        self._apis = access.apis
         self._http = httpx.Client(
             base_url=access.endpoint,
             headers=headers,
             timeout=httpx.Timeout(timeout, connect=5.0),
             transport=through,
             trust_env=not _is_local(access.endpoint),
+            verify=access.trust,
         )
 
     def __enter__(self) -> Self:
@@ -95,7 +97,8 @@ class Transport:
         if content is not None:
             sent["Content-Type"] = "application/json"
         try:
-            answer = self._http.request(method, path, content=content, params=params, headers=sent)
+            url = self._url(path)
+            answer = self._http.request(method, url, content=content, params=params, headers=sent)
         except httpx.TimeoutException as error:
             raise Unreachable(self._endpoint, "no answer in time") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -109,6 +112,11 @@ class Transport:
             answer.headers.get("X-Openstack-Request-Id", ""),
             answer.headers.get("ETag"),
         )
+
+    def _url(self, path: str) -> str:
+        """Where the path is: below the endpoint, or below the URL of its API."""
+        api = "/" + path.split("/", 2)[1]
+        return self._apis[api] + path.removeprefix(api) if api in self._apis else path
 
     def _decode(self, answer: httpx.Response) -> Any:  # noqa: ANN401 - JSON is what it is
         if not answer.content:

@@ -1,0 +1,192 @@
+"""Logging in to Keystone as every OpenStack client does, and finding the APIs in its catalog.
+
+Who logs in and how is said by the usual variables (`OS_AUTH_URL`, `OS_USERNAME`, …) or by an entry
+of `clouds.yaml`; the plug-in that `auth_type` names does it. Nothing here is printed or logged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import ssl
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.client.errors import LoginRefused, NoEndpoint, Unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# It warns of what the errors here say; without a handler that would go to the terminal as well.
+logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
+
+NATIVE: Final = "ensemble"
+PLACEMENT: Final = "placement"
+"""Types of the two APIs in a catalog."""
+_OFF: Final = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """How to log in, and what to take from the catalog. Options are named as plug-ins name them."""
+
+    auth_type: str
+    option: Callable[[str], str | None] = field(repr=False)
+    """The value of a plug-in's option by its name, or None."""
+    source: str
+    """Who says so, for errors."""
+    region: str | None = None
+    interface: str = "public"
+    overrides: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Service type -> URL that counts instead of the catalog's."""
+    verify: bool | str = True
+    """Whether certificates are checked, or by which authorities' file."""
+    certificate: tuple[str, str] | None = None
+    """Of the client itself, with its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """A token, and the URLs of the APIs by service type."""
+
+    token: str
+    urls: Mapping[str, str]
+
+
+def from_environment(environment: Mapping[str, str]) -> Login | None:
+    """What the `OS_` variables say; None where they name no identity service."""
+    if not environment.get("OS_AUTH_URL"):
+        return None
+    said = {name: text for name, text in environment.items() if name.startswith("OS_") and text}
+    by_token = "OS_TOKEN" in said and not {"OS_PASSWORD", "OS_USERNAME", "OS_USER_ID"} & set(said)
+    certificate, key = said.get("OS_CERT"), said.get("OS_KEY")
+    return Login(
+        auth_type=said.get("OS_AUTH_TYPE") or ("token" if by_token else "password"),
+        option=lambda name: said.get(f"OS_{name.upper()}"),
+        source="the OS_ variables",
+        region=said.get("OS_REGION_NAME"),
+        interface=_interface(said.get("OS_INTERFACE") or said.get("OS_ENDPOINT_TYPE")),
+        overrides=_overrides(lambda service: said.get(f"OS_{service.upper()}_ENDPOINT_OVERRIDE")),
+        verify=_verify(said.get("OS_INSECURE", "false").lower() in _OFF, said.get("OS_CACERT")),
+        certificate=(certificate, key) if certificate and key else None,
+    )
+
+
+def from_cloud(name: str, entry: Mapping[str, Any]) -> Login | None:
+    """What an entry of `clouds.yaml` says; None where it names no identity service."""
+    auth = entry.get("auth")
+    if not isinstance(auth, dict) or not auth.get("auth_url"):
+        return None
+    own = {str(key).replace("-", "_"): str(value) for key, value in auth.items()}
+    text = {key: str(value) for key, value in entry.items() if value is not None}
+    by_token = "token" in own and not {"password", "username", "user_id"} & set(own)
+    return Login(
+        auth_type=text.get("auth_type") or ("token" if by_token else "password"),
+        option=own.get,
+        source=f"the cloud {name}",
+        region=text.get("region_name"),
+        interface=_interface(text.get("interface") or text.get("endpoint_type")),
+        overrides=_overrides(lambda service: text.get(f"{service}_endpoint_override")),
+        verify=_verify(entry.get("verify") is not False, text.get("cacert")),
+        certificate=(text["cert"], text["key"]) if {"cert", "key"} <= text.keys() else None,
+    )
+
+
+def log_in(login: Login, *, catalog: bool) -> LoggedIn:
+    """Get a token, and from the `catalog` the URLs.
+
+    Raises:
+        NoEndpoint: something is missing: the packages, an option, the API in the catalog.
+        LoginRefused: Keystone refuses.
+        Unreachable: it does not answer.
+    """
+    try:
+        from keystoneauth1 import exceptions, session  # noqa: PLC0415 - an extra, slow to import
+    except ImportError as error:
+        raise NoEndpoint(
+            f"to log in to Keystone install the extra moorage[keystone]: {error}"
+        ) from error
+    url = login.option("auth_url") or ""
+    try:
+        made = session.Session(
+            auth=_plugin(login), verify=login.verify, cert=login.certificate, app_name="moorage"
+        )
+        token = made.get_token()
+        urls = _urls(made, login) if catalog else {}
+    except exceptions.MissingRequiredOptions as error:
+        names = ", ".join(option.name for option in error.options)
+        raise NoEndpoint(f"{login.source} lack, to log in to Keystone: {names}") from error
+    except exceptions.NoMatchingPlugin as error:
+        raise NoEndpoint(f"{login.source} name an unknown auth type: {login.auth_type}") from error
+    except exceptions.AuthPluginException as error:
+        raise NoEndpoint(f"{login.source} do not make a login: {error}") from error
+    except exceptions.CatalogException as error:
+        raise NoEndpoint(
+            f"no catalog of services comes with the token (is a project named?): {error}"
+        ) from error
+    except (exceptions.ConnectionError, exceptions.DiscoveryFailure) as error:
+        raise Unreachable(url, "Keystone does not answer there", what="Keystone") from error
+    except exceptions.ClientException as error:
+        raise LoginRefused(f"Keystone at {url} refuses the login: {error}") from error
+    return LoggedIn(str(token), urls)
+
+
+def _plugin(login: Login) -> Any:  # noqa: ANN401 - keystoneauth's class
+    from keystoneauth1 import loading  # noqa: PLC0415 - an extra, slow to import
+
+    loader: Any = loading.get_plugin_loader(login.auth_type)
+    given = {}
+    for option in loader.get_options():
+        names = [option.dest, *(old.dest for old in option.deprecated)]
+        found = next((text for name in names if (text := login.option(name))), None)
+        if found is not None:
+            given[option.dest] = found
+    return loader.load_from_options(**given)
+
+
+def _urls(made: Any, login: Login) -> dict[str, str]:  # noqa: ANN401 - keystoneauth's class
+    from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
+
+    urls = {}
+    for service in (NATIVE, PLACEMENT):
+        url = login.overrides.get(service)
+        if url is None:
+            with contextlib.suppress(exceptions.EndpointNotFound):
+                url = made.get_endpoint(
+                    service_type=service, interface=login.interface, region_name=login.region
+                )
+        if url:
+            urls[service] = str(url).rstrip("/")
+    if NATIVE not in urls:
+        region = f" in region {login.region}" if login.region else ""
+        raise NoEndpoint(
+            f"the catalog has no {login.interface} endpoint of type {NATIVE}{region};"
+            " an operator adds one, or MOORAGE_ENDPOINT names it"
+        )
+    return urls
+
+
+def trust(login: Login) -> ssl.SSLContext | bool:
+    """Whom calls of the APIs trust: the same authorities as the login."""
+    if login.verify is False:
+        return False
+    context = ssl.create_default_context(
+        cafile=login.verify if isinstance(login.verify, str) else None
+    )
+    if login.certificate is not None:
+        context.load_cert_chain(*login.certificate)
+    return context
+
+
+def _overrides(named: Callable[[str], str | None]) -> Mapping[str, str]:
+    return {service: url for service in (NATIVE, PLACEMENT) if (url := named(service))}
+
+
+def _interface(said: str | None) -> str:
+    """`publicURL` is how it was written once."""
+    return (said or "public").removesuffix("URL")
+
+
+def _verify(wanted: bool, authorities: str | None) -> bool | str:  # noqa: FBT001 - the very setting
+    return (authorities or True) if wanted else False
