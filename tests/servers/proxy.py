@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 ON_POSTGRESQL = b"COMMIT\x00"
-ON_MARIADB = b"\x03COMMIT"
+ON_MARIADB = b";COMMIT"
 """How a COMMIT goes over the wire."""
 
 

@@ -28,9 +28,10 @@ from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.store.backends import WAIT, Connections
+from moorage.store.bundle import FLAGS, BundleSession
 from moorage.store.mariadb_log import MARK, Line, MarkedLog, is_logged
 from moorage.store.patience import Patience, sentence, stubbornly
-from moorage.store.session import CursorSession, in_general_terms
+from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
 
 if TYPE_CHECKING:
@@ -204,25 +205,26 @@ class MariadbBackend:
 
     def _reading(self, work: Callable[[Session], T]) -> T:
         with self._lent() as lent:
-            session = CursorSession(lent.driver_connection, self._speech)
+            session = BundleSession(lent.driver_connection, self._speech)
             try:
                 return work(session)
             finally:
-                session.exec_driver_sql("ROLLBACK")
+                session.take_back()
 
     def _writing(self, work: Callable[[Session], T]) -> T:
         with self._lent() as lent:
-            session = CursorSession(lent.driver_connection, self._speech)
+            session = BundleSession(lent.driver_connection, self._speech)
             try:
                 result = work(session)
             except BaseException:
-                session.exec_driver_sql("ROLLBACK")
+                session.take_back()
                 raise
             mark = session.info.get(MARK)
             try:
-                session.exec_driver_sql("COMMIT")
+                session.commit()
             except DBAPIError as error:
                 if mark is None or not error.connection_invalidated:
+                    session.take_back()
                     raise
                 lent.invalidate(error)
                 broken = error
@@ -319,6 +321,7 @@ def _engine(url: URL) -> Engine:
         # Every transaction is ended by whoever began it.
         pool_reset_on_return=None,
         paramstyle="format",  # sessions give their values in order
+        connect_args={"client_flag": FLAGS},
     )
 
     @event.listens_for(engine, "connect")

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pymysql
+from sqlalchemy import bindparam, delete, update
 from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
@@ -44,9 +45,6 @@ _LOOK_BACK: Final = 100
 _CLOCK: Final = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
 _NOW: Final = f"SELECT {_CLOCK}"
 _ENTER: Final = f"SELECT revision, {_CLOCK} FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
-_ADVANCE: Final = (
-    "UPDATE ledger SET revision = %s, topology_revision = topology_revision + %s WHERE id = 1"
-)
 _ASK: Final = (
     "SELECT revision,"  # noqa: S608 - the clock is a constant
     " (SELECT at FROM changes WHERE changes.revision = ledger.revision LIMIT 1),"
@@ -60,10 +58,14 @@ _SINCE: Final = (
     "SELECT revision, subject, bookings_only, at FROM changes"
     " WHERE revision >= %s ORDER BY revision, subject"
 )
-_TRIM: Final = "DELETE FROM changes WHERE revision <= %s"
-_START: Final = "UPDATE ledger SET log_start = %s WHERE id = 1"
 _LOGGED: Final = "SELECT EXISTS (SELECT 1 FROM changes WHERE revision = %s AND at = %s)"
+_l = tables.ledger.c
+_ADVANCE = update(tables.ledger).values(
+    revision=bindparam("number"), topology_revision=_l.topology_revision + bindparam("topology")
+)
 _LOG = tables.changes.insert()
+_TRIM = delete(tables.changes).where(tables.changes.c.revision <= bindparam("upto"))
+_START = update(tables.ledger).values(log_start=bindparam("upto"))
 
 
 class Mark(NamedTuple):
@@ -160,12 +162,12 @@ class MarkedLog:
     def append(self, batch: Batch) -> int:
         """See `Log`. A row is written in any case: it proves that the commit happened."""
         connection, number = batch.connection, batch.turn.number
-        connection.exec_driver_sql(_ADVANCE, (number, int(batch.topology_moved)))
+        connection.do(_ADVANCE, {"number": number, "topology": int(batch.topology_moved)})
         nothing = {"revision": number, "subject": "", "bookings_only": True, "at": batch.turn.at}
-        connection.execute(_LOG, batch.log_rows(number) or [nothing])
+        connection.do(_LOG, batch.log_rows(number) or [nothing])
         if number % TRIM_EVERY == 0 and number > KEPT:
-            connection.exec_driver_sql(_TRIM, (number - KEPT,))
-            connection.exec_driver_sql(_START, (number - KEPT,))
+            connection.do(_TRIM, {"upto": number - KEPT})
+            connection.do(_START, {"upto": number - KEPT})
         connection.info[MARK] = Mark(number, batch.turn.at)
         return number
 
