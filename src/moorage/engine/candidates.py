@@ -4,16 +4,16 @@ Placement's semantics (its API reference, microversion 1.39): a candidate comes 
 tree plus the sharing providers (trait `MISC_SHARES_VIA_AGGREGATE`) that have an aggregate in
 common with any provider of that tree. One class of one group is never split over providers.
 
-Masks over all provider rows find the trees worth looking at (`supply`). Those are looked at in
-row order and in growing blocks, only until the caller has enough; trees that are equal as far as
-the query goes (`reach`) are searched once (`search`). Room is judged by `peak`, so holds and
-future bookings reduce candidates although they never show in usages.
+Promising trees (`promising`) are looked at in row order and in growing blocks, only until the
+caller has enough: masks over the rows of a block find those worth a search (`supply`), and trees
+that are equal as far as the query goes (`reach`) are searched once (`search`). Room is judged by
+`peak`, so holds and future bookings reduce candidates although they never show in usages.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -21,20 +21,22 @@ import numpy as np
 
 from moorage.engine import filters
 from moorage.engine.pattern import terms
-from moorage.engine.reach import Plan, reaches
+from moorage.engine.promising import distinct, promising
+from moorage.engine.reach import Plan, Shape, Want, reaches
 from moorage.engine.search import selections
-from moorage.engine.sharing import NOBODY, SHARES, sharing
+from moorage.engine.sharing import SHARES, sharing
 from moorage.engine.supply import supply
-from moorage.engine.view import Tree
+from moorage.engine.view import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts, ResourceClass, Trait
     from moorage.engine.search import Picks
+    from moorage.engine.sharing import Sharing
     from moorage.engine.snapshot import Bools, Snapshot
     from moorage.engine.view import Ints, View
 
@@ -42,11 +44,11 @@ __all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches",
 
 _FIRST_BLOCK: Final = 128
 """Trees looked at at once to begin with; each block is four times the one before."""
-_LARGEST_BLOCK: Final = 8192
-_SPARSE: Final = 32
-"""Fewer rows than one in so many are sorted; more are marked in the fleet's length."""
+_LARGEST_BLOCK: Final = 16_384
 _FEW: Final = 64
 """Selections of one pattern that are kept for all trees like it; more are searched per tree."""
+_PATTERNS: Final = 256
+"""Patterns kept for later queries."""
 _CHUNK: Final = 256
 """Selections of one tree that are found at once."""
 
@@ -59,7 +61,7 @@ class Rules:
     same_subtrees: tuple[frozenset[str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CandidateQuery:
     """What one query asks: its groups and what binds them."""
 
@@ -72,6 +74,33 @@ class CandidateQuery:
     """As before microversion 1.29: no candidate takes from two providers of one tree."""
     anchors: frozenset[int] | None = None
     """Root rows of the only trees that may be anchors; None for all."""
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """What single providers give, in the order of every selection."""
+        found: list[Piece] = []
+        for group in self.groups:
+            if group.suffix:
+                found.append(Piece(group.suffix, group.resources))
+            else:
+                found.extend(Piece("", {name: most}) for name, most in group.resources.items())
+        return tuple(found)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What it asks of every tree."""
+        sums: dict[ResourceClass, list[int]] = {}
+        for group in self.groups:
+            for name, amount in group.resources.items():
+                sums.setdefault(name, []).append(amount)
+        return Shape(
+            slots=tuple(Want(one.suffix, tuple(one.wants.items())) for one in self.pieces),
+            required=sum(len(group.required) for group in self.groups if not group.suffix),
+            summed=tuple((name, sum(every)) for name, every in sums.items() if len(every) > 1),
+            isolate=self.rules.isolate,
+            same_subtrees=self.rules.same_subtrees,
+            one_provider_per_tree=self.one_provider_per_tree,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +141,9 @@ class Batch:
             yield Batch(self.selections[:rest], self.trees[whole : whole + 1])
 
 
-def pieces(query: CandidateQuery) -> tuple[Piece, ...]:
-    """The pieces of a query, in the order of every selection."""
-    found: list[Piece] = []
-    for group in query.groups:
-        if group.suffix:
-            found.append(Piece(group.suffix, group.resources))
-        else:
-            found.extend(Piece("", {name: most}) for name, most in group.resources.items())
-    return tuple(found)
-
-
 def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]:
     """Yield each distinct candidate once, in a stable order."""
-    parts = pieces(query)
+    parts = query.pieces
     bare = [group.suffix for group in query.groups if not group.suffix and not group.resources]
     for batch in batches(snapshot, query):
         for tree in batch.trees.tolist():
@@ -133,15 +151,29 @@ def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]
                 yield _candidate(parts, bare, [tree[position] for position in picks])
 
 
-def batches(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Batch]:
-    """Yield each distinct candidate once, those that differ only by their tree together."""
-    anchor = _only_anchor(snapshot, query)
-    if anchor is None:
-        yield from _Fleet(snapshot, query, snapshot).batches()
-    elif anchor >= 0:
-        tree = Tree(snapshot, anchor)
-        for batch in _Fleet(snapshot, query, tree).batches():
-            yield Batch(batch.selections, tree.rows[batch.trees].astype(np.int64))
+def batches(
+    snapshot: Snapshot, query: CandidateQuery, wanted: int | None = None
+) -> Iterator[Batch]:
+    """Yield each distinct candidate once, those that differ only by their tree together.
+
+    Args:
+        snapshot: the fleet.
+        query: what is asked.
+        wanted: how many candidates will be taken, if that is known: so much is looked at first.
+    """
+    pairs = sharing(snapshot)
+    shape = query.shape
+    if len(pairs):
+        # Lenders may stand anywhere, and what they give alone may be had from several trees.
+        look = _Look(snapshot, query, shape, pairs)
+        for roots in _blocks(_among(query.anchors, look.worth), wanted):
+            yield from look.at(roots)
+        return
+    for roots in _blocks(promising(snapshot, query), wanted):
+        part = Part(snapshot, roots)
+        look = _Look(part, query, shape, pairs)
+        for batch in look.at(look.worth):
+            yield Batch(batch.selections, part.rows[batch.trees])
 
 
 def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
@@ -168,15 +200,6 @@ def summary_rows(snapshot: Snapshot, used: NDArray[np.integer], *, whole_trees: 
     return np.sort(snapshot.trees.of_all(distinct(snapshot.root[used], len(snapshot.uuids))))
 
 
-def distinct(rows: NDArray[np.integer], size: int) -> Ints:
-    """Ascending, each once, of rows below `size`."""
-    if len(rows) * _SPARSE < size:
-        return np.unique(rows).astype(np.int64, copy=False)
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[rows] = True
-    return np.flatnonzero(mask)
-
-
 def _candidate(parts: Sequence[Piece], bare: Sequence[str], rows: Sequence[int]) -> Candidate:
     """Sum what the pieces take, provider by provider."""
     sums: dict[int, dict[ResourceClass, int]] = {}
@@ -192,63 +215,38 @@ def _candidate(parts: Sequence[Piece], bare: Sequence[str], rows: Sequence[int])
     )
 
 
-def _only_anchor(snapshot: Snapshot, query: CandidateQuery) -> int | None:
-    """The one tree every candidate is in (its root row; -1: there is none), or None if unknown.
-
-    A group's `in_tree` or the query's anchors name it, unless sharing providers may come from
-    elsewhere.
-    """
-    named = {group.in_tree for group in query.groups if group.in_tree is not None}
-    if not named and query.anchors is None:
-        return None
-    known = {snapshot.row_of.get(uuid, -1) for uuid in named}
-    if -1 in known:
-        return -1
-    if len(sharing(snapshot)):
-        return None
-    roots = {int(snapshot.root[row]) for row in known}
-    if query.anchors is not None:
-        roots = roots & query.anchors if named else set(query.anchors)
-    if len(roots) > 1 and not named:
-        return None
-    return roots.pop() if len(roots) == 1 else -1
+def _blocks(roots: Ints, wanted: int | None) -> Iterator[Ints]:
+    """Root rows in order, some at a time, ever more."""
+    size = _LARGEST_BLOCK if wanted is None else wanted + wanted // 4
+    start, size = 0, max(size, _FIRST_BLOCK)
+    while start < len(roots):
+        yield roots[start : start + size]
+        start, size = start + size, max(size, min(4 * size, _LARGEST_BLOCK))
 
 
-class _Fleet:
-    """One query over the whole fleet or one tree."""
+class _Look:
+    """One query over the whole fleet or some of its trees."""
 
-    def __init__(self, snapshot: Snapshot, query: CandidateQuery, view: View) -> None:
+    def __init__(self, view: View, query: CandidateQuery, shape: Shape, pairs: Sharing) -> None:
         self._view = view
-        pairs = sharing(snapshot) if view is snapshot else NOBODY
         supplies = [supply(view, group, pairs) for group in query.groups]
         self._plan = Plan(
+            shape=shape,
             slots=tuple(slot for one in supplies for slot in one.slots),
             required=tuple(mask for one in supplies for mask in one.required),
-            summed=_summed(query),
-            isolate=query.rules.isolate,
-            same_subtrees=query.rules.same_subtrees,
-            one_provider_per_tree=query.one_provider_per_tree,
             pairs=pairs,
         )
-        worth = reduce(np.logical_and, (one.trees for one in supplies), _anchors(view, query))
-        if view is snapshot:
-            worth = _among(query.anchors, worth)
-        self._roots = np.flatnonzero(worth)
-        self._patterns: dict[bytes, _Pattern] = {}
+        able = reduce(np.logical_and, (one.trees for one in supplies), _anchors(view, query))
+        self.worth = np.flatnonzero(able)
+        """Roots of the trees that can possibly serve the query."""
         self._seen: set[tuple[int, ...]] = set()
 
-    def batches(self) -> Iterator[Batch]:
-        start, size = 0, _FIRST_BLOCK
-        while start < len(self._roots):
-            yield from self._block(self._roots[start : start + size])
-            start, size = start + size, min(4 * size, _LARGEST_BLOCK)
-
-    def _block(self, roots: Ints) -> Iterator[Batch]:
+    def at(self, roots: Ints) -> Iterator[Batch]:
+        """The candidates of some trees worth a look."""
+        if not len(roots):
+            return
         for key, trees in reaches(self._view, self._plan, roots).items():
-            pattern = self._patterns.get(key)
-            if pattern is None:
-                pattern = self._patterns[key] = _Pattern(self._plan, key)
-            yield from self._of_pattern(pattern, trees)
+            yield from self._of_pattern(_pattern(self._plan.shape, key), trees)
 
     def _of_pattern(self, pattern: _Pattern, trees: Ints) -> Iterator[Batch]:
         few = pattern.few
@@ -288,9 +286,9 @@ class _Fleet:
 class _Pattern:
     """The selections of equal trees: searched once where they are few."""
 
-    def __init__(self, plan: Plan, key: bytes) -> None:
-        self._plan = plan
-        self._terms = terms(plan, key)
+    def __init__(self, shape: Shape, key: bytes) -> None:
+        self._shape = shape
+        self._terms = terms(shape, key)
         self.sharing = any(self._terms.shares)
 
     @cached_property
@@ -304,21 +302,20 @@ class _Pattern:
         return all(self._terms.shares[position] for position in picks)
 
     def __iter__(self) -> Iterator[Picks]:
-        return selections(self._plan, self._terms)
+        return selections(self._shape, self._terms)
 
 
-def _summed(query: CandidateQuery) -> Mapping[ResourceClass, int]:
-    """Classes that several pieces want, with all they want together."""
-    found: dict[ResourceClass, list[int]] = {}
-    for group in query.groups:
-        for name, amount in group.resources.items():
-            found.setdefault(name, []).append(amount)
-    return {name: sum(amounts) for name, amounts in found.items() if len(amounts) > 1}
+@lru_cache(maxsize=_PATTERNS)
+def _pattern(shape: Shape, key: bytes) -> _Pattern:
+    """Kept from query to query: clients ask for the same flavors again, of trees that are alike."""
+    return _Pattern(shape, key)
 
 
 def _anchors(view: View, query: CandidateQuery) -> Bools:
     """Living roots that meet the query's rules about roots."""
-    mask: Bools = view.alive & (view.root == np.arange(len(view.uuids)))
+    mask: Bools = view.alive
+    if not view.trees.is_single:
+        mask = mask & (view.root == np.arange(len(mask)))
     for any_of in query.root_required:
         mask = mask & filters.has_any_trait(view, any_of)
     if query.root_forbidden:
@@ -326,9 +323,5 @@ def _anchors(view: View, query: CandidateQuery) -> Bools:
     return mask
 
 
-def _among(anchors: frozenset[int] | None, mask: Bools) -> Bools:
-    if anchors is None:
-        return mask
-    named = np.zeros_like(mask)
-    named[list(anchors)] = True
-    return mask & named
+def _among(anchors: frozenset[int] | None, roots: Ints) -> Ints:
+    return roots if anchors is None else roots[np.isin(roots, list(anchors))]

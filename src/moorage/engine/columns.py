@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -62,6 +63,14 @@ class ClassColumns:
     """[n] occupancy by live bookings that have begun and have no end ahead."""
     timed: Spans
     """All other live bookings; the owner is a provider *row*."""
+    stepped: bool
+    """Whether any of them has a least unit or a step other than 1."""
+
+    @cached_property
+    def most(self) -> Ints:
+        """[n] the largest amount that one more booking without an end can have."""
+        found: Ints = np.minimum(self.max_unit, self.capacity - self.peak)
+        return found
 
     def peak_over(self, period: Period) -> Ints:
         """[n] the highest occupancy of each inventory at any instant of `period`."""
@@ -151,6 +160,7 @@ def _fresh(changed: Sequence[tuple[int, Entry]], size: int, now: Instant) -> Cla
             updated_at=_ints(one.updated_at for one in inventories),
             base=np.zeros(len(rows), dtype=np.int64),
             timed=NOTHING,
+            stepped=any(one.min_unit != 1 or one.step_size != 1 for one in inventories),
         ),
         changed,
         now,
@@ -231,5 +241,8 @@ def restocked(
     merged = {name: values[order] for name, values in merged.items()}
     kept = columns.timed.where(stays[columns.timed.owner])
     return ClassColumns(
-        **merged, position=_positions(merged["rows"], size), timed=kept.and_also(new.timed)
+        **merged,
+        position=_positions(merged["rows"], size),
+        timed=kept.and_also(new.timed),
+        stepped=bool((merged["min_unit"] != 1).any() or (merged["step_size"] != 1).any()),
     )

@@ -7,7 +7,7 @@ explanations need how many rows each rule rejected. Reason ids are those of `dom
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from moorage.engine.view import Stock, View
 
     Bools: TypeAlias = NDArray[np.bool_]
-
-_FEW: Final = 4
-"""A part of the fleet smaller than one in so many is judged row by row, else as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +61,12 @@ def passing(start: Bools, filters: Iterable[Filter]) -> Bools:
 def has_trait(view: View, trait: Trait) -> Bools:
     """Rows of providers that carry the trait themselves."""
     mask = view.traits.get(trait)
-    return np.zeros(len(view.uuids), dtype=np.bool_) if mask is None else mask
+    return np.zeros(len(view.alive), dtype=np.bool_) if mask is None else mask
 
 
 def has_any_trait(view: View, traits: Iterable[Trait]) -> Bools:
     """Rows of providers that carry at least one of the traits."""
-    mask = np.zeros(len(view.uuids), dtype=np.bool_)
+    mask = np.zeros(len(view.alive), dtype=np.bool_)
     for trait in traits:
         mask = mask | has_trait(view, trait)
     return mask
@@ -92,7 +89,7 @@ def forbidden_traits(view: View, group: RequestGroup) -> Iterator[Filter]:
 
 def in_any_aggregate(view: View, aggregates: Iterable[str]) -> Bools:
     """Rows of providers that are themselves a member of at least one of the aggregates."""
-    mask = np.zeros(len(view.uuids), dtype=np.bool_)
+    mask = np.zeros(len(view.alive), dtype=np.bool_)
     for aggregate in aggregates:
         rows = view.aggregates.get(aggregate)
         if rows is not None:
@@ -102,7 +99,7 @@ def in_any_aggregate(view: View, aggregates: Iterable[str]) -> Bools:
 
 def in_every_set(view: View, sets: Iterable[Iterable[str]]) -> Bools:
     """Rows of providers that are themselves a member of some aggregate of each set."""
-    mask = np.ones(len(view.uuids), dtype=np.bool_)
+    mask = np.ones(len(view.alive), dtype=np.bool_)
     for any_of in sets:
         mask = mask & in_any_aggregate(view, any_of)
     return mask
@@ -136,7 +133,7 @@ def in_tree(view: View, group: RequestGroup) -> Iterator[Filter]:
         return
     row = view.row_of.get(group.in_tree)
     if row is None:
-        yield Filter("in_tree", np.zeros(len(view.uuids), dtype=np.bool_))
+        yield Filter("in_tree", np.zeros(len(view.alive), dtype=np.bool_))
     else:
         yield Filter("in_tree", view.root == view.root[row])
 
@@ -147,10 +144,10 @@ def in_tree(view: View, group: RequestGroup) -> Iterator[Filter]:
 def spread_over_rows(view: View, columns: Stock | None, fits: Bools | None) -> Bools:
     """Turn a mask over a class's columns into one over provider rows."""
     if columns is None or fits is None:
-        return np.zeros(len(view.uuids), dtype=np.bool_)
-    if len(columns.rows) == len(view.uuids):
+        return np.zeros(len(view.alive), dtype=np.bool_)
+    if len(columns.rows) == len(view.alive):
         return fits
-    mask = np.zeros(len(view.uuids), dtype=np.bool_)
+    mask = np.zeros(len(view.alive), dtype=np.bool_)
     mask[columns.rows] = fits
     return mask
 
@@ -172,38 +169,12 @@ def room(view: View, resource_class: ResourceClass, amount: int) -> Filter:
 def gives(view: View, resource_class: ResourceClass, amount: int) -> Bools:
     """Rows that pass both the unit rules and the room for one amount."""
     columns = view.classes.get(resource_class)
-    fits = None
-    if columns is not None:
-        fits = _within_units(columns, amount) & (columns.peak + amount <= columns.capacity)
-    return spread_over_rows(view, columns, fits)
-
-
-def given_together(view: View, among: Bools, amounts: Amounts) -> Iterator[Bools]:
-    """Per class of `amounts`: the rows of `among` that can give it."""
-    rows = np.flatnonzero(among)
-    few = len(rows) * _FEW < len(among)
-    for name, amount in amounts.items():
-        yield given_by(view, rows, name, amount) if few else among & gives(view, name, amount)
-
-
-def given_by(
-    view: View, rows: NDArray[np.integer], resource_class: ResourceClass, amount: int
-) -> Bools:
-    """The same, for some rows only: no others pass."""
-    mask = np.zeros(len(view.uuids), dtype=np.bool_)
-    columns = view.classes.get(resource_class)
     if columns is None:
-        return mask
-    at = columns.position[rows]
-    has = at >= 0
-    at = at[has]
-    mask[rows[has]] = (
-        (columns.min_unit[at] <= amount)
-        & (columns.max_unit[at] >= amount)
-        & (amount % columns.step_size[at] == 0)
-        & (columns.peak[at] + amount <= columns.capacity[at])
-    )
-    return mask
+        return np.zeros(len(view.alive), dtype=np.bool_)
+    fits: Bools = columns.most >= amount
+    if columns.stepped:
+        fits &= _within_units(columns, amount)
+    return spread_over_rows(view, columns, fits)
 
 
 def _within_units(columns: Stock, amount: int) -> Bools:

@@ -34,6 +34,12 @@ class Grouping:
         """Whether no two rows have the same key."""
         return not bool((self.keys[1:] == self.keys[:-1]).any())
 
+    @cached_property
+    def distinct(self) -> NDArray[np.int64]:
+        """Every key, ascending."""
+        new = np.concatenate(([True], self.keys[1:] != self.keys[:-1]))[: len(self.keys)]
+        return self.keys[new].astype(np.int64)
+
     def of(self, key: int) -> Rows:
         """The rows with that key, ascending."""
         first = int(np.searchsorted(self.keys, key, side="left"))

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moorage.engine.reach import Plan
+    from moorage.engine.reach import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class Terms:
     """Positions by kind: those of one kind may change places in any candidate."""
 
 
-def terms(plan: Plan, key: bytes) -> Terms:
+def terms(shape: Shape, key: bytes) -> Terms:
     """Unpack a key of `engine.reach`."""
-    bits_wide, numbers_wide = plan.bits, plan.numbers
+    bits_wide, numbers_wide = shape.bits, shape.numbers
     width = bits_wide + 8 * numbers_wide
     table = np.frombuffer(key, dtype=np.uint8).reshape(-1, width)
     bits = table[:, :bits_wide].astype(np.bool_)
     numbers = np.ascontiguousarray(table[:, bits_wide:]).view(np.int64).reshape(len(table), -1)
-    slots, summed = len(plan.slots), len(plan.summed)
+    slots, summed = len(shape.slots), len(shape.summed)
     values: list[list[int]] = numbers.tolist()
-    parents = [one[2 * summed] for one in values] if plan.same_subtrees else []
+    parents = [one[2 * summed] for one in values] if shape.same_subtrees else []
     size = len(table)
     required = bits[:, slots:-1].tolist()
     return Terms(
@@ -57,8 +57,8 @@ def terms(plan: Plan, key: bytes) -> Terms:
             tuple(map(min, one[0 : 2 * summed : 2], one[1 : 2 * summed : 2])) for one in values
         ),
         room=tuple(tuple(one[0 : 2 * summed : 2]) for one in values),
-        above=_above(parents) if plan.same_subtrees else (0,) * size,
-        home=tuple(one[-1] for one in values) if plan.one_provider_per_tree else (0,) * size,
+        above=_above(parents) if shape.same_subtrees else (0,) * size,
+        home=tuple(one[-1] for one in values) if shape.one_provider_per_tree else (0,) * size,
         twins=_twins(table, parents, bits[:, :slots]),
     )
 

@@ -36,22 +36,30 @@ _WORD: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a query asks of every tree, whatever the tree."""
+class Want:
+    """What one provider gives in one piece: of a suffixed group all, of the unsuffixed a class."""
 
-    slots: tuple[Slot, ...]
-    required: tuple[Bools, ...]
-    summed: Mapping[ResourceClass, int]
+    suffix: str
+    amounts: tuple[tuple[ResourceClass, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a query asks of every tree, whatever the tree and the fleet: equal for equal queries."""
+
+    slots: tuple[Want, ...]
+    required: int
+    """How many trait sets the providers of the unsuffixed group meet together."""
+    summed: tuple[tuple[ResourceClass, int], ...]
     """Classes that several slots want, with all they want together."""
     isolate: bool
     same_subtrees: tuple[frozenset[str], ...]
     one_provider_per_tree: bool
-    pairs: Sharing
 
     @property
     def bits(self) -> int:
         """Yes-or-no features per provider: slots, required sets, whether it shares."""
-        return len(self.slots) + len(self.required) + 1
+        return len(self.slots) + self.required + 1
 
     @property
     def numbers(self) -> int:
@@ -59,14 +67,25 @@ class Plan:
         return 2 * len(self.summed) + bool(self.same_subtrees) + self.one_provider_per_tree
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A query's shape with who can fill it."""
+
+    shape: Shape
+    slots: tuple[Slot, ...]
+    required: tuple[Bools, ...]
+    pairs: Sharing
+
+
 def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
     """Trees, given by root rows, by their key: provider rows [trees of that key, positions]."""
-    if view.trees.is_single and not len(plan.pairs) and not plan.numbers:
+    shape = plan.shape
+    if view.trees.is_single and not len(plan.pairs) and not shape.numbers:
         # Lone providers that are worth a look serve every slot and meet every set themselves.
-        return {b"\1" * (plan.bits - 1) + b"\0": roots[:, None]}
+        return {b"\1" * (shape.bits - 1) + b"\0": roots[:, None]}
     tree, row, lent = _entries(view, plan, roots)
     bits = _bits(view, plan, (row, lent), roots[tree])
-    if not plan.same_subtrees:
+    if not shape.same_subtrees:
         # Providers that serve nothing are not worth a look; subtrees hang together by them.
         useful = bits[:, : len(plan.slots)].any(axis=1)
         if not useful.all():
@@ -114,15 +133,15 @@ def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
 
 def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
     row, lent = entries
-    bits = np.zeros((len(row), plan.bits), dtype=np.uint8)
+    bits = np.zeros((len(row), plan.shape.bits), dtype=np.uint8)
     borrowed = np.flatnonzero(lent)
     for number, slot in enumerate(plan.slots):
         bits[:, number] = slot.own[row]
         if len(borrowed):
             lends = slot.lends[row[borrowed]]
             if slot.pairs is not plan.pairs:
-                code = row[borrowed] + anchor[borrowed] * len(view.uuids)
-                lends &= np.isin(code, slot.pairs.lender + slot.pairs.anchor * len(view.uuids))
+                code = row[borrowed] + anchor[borrowed] * len(view.alive)
+                lends &= np.isin(code, slot.pairs.lender + slot.pairs.anchor * len(view.alive))
             bits[borrowed, number] = lends
     for number, mask in enumerate(plan.required, len(plan.slots)):
         bits[:, number] = mask[row]
@@ -133,8 +152,9 @@ def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> 
 
 def _numbers(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
     row, lent = entries
-    numbers = np.zeros((len(row), plan.numbers), dtype=np.int64)
-    for number, (name, most) in enumerate(plan.summed.items()):
+    shape = plan.shape
+    numbers = np.zeros((len(row), shape.numbers), dtype=np.int64)
+    for number, (name, most) in enumerate(shape.summed):
         columns = view.classes.get(name)
         if columns is None:
             continue
@@ -144,11 +164,11 @@ def _numbers(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) ->
         room = columns.capacity[at] - columns.peak[at]
         numbers[has, 2 * number] = np.clip(room, 0, most)
         numbers[has, 2 * number + 1] = np.minimum(columns.max_unit[at], most)
-    last = plan.numbers
-    if plan.one_provider_per_tree:
+    last = shape.numbers
+    if shape.one_provider_per_tree:
         last -= 1
         numbers[:, last] = _first_with(tree, view.root[row].astype(np.int64))
-    if plan.same_subtrees:
+    if shape.same_subtrees:
         numbers[:, last - 1] = _parents(view, tree, (row, lent))
     return numbers
 
@@ -168,7 +188,7 @@ def _parents(view: View, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
     row, lent = entries
     start = np.searchsorted(tree, tree)
     own = np.flatnonzero(~lent)
-    index = np.full(len(view.uuids) + 1, -1, dtype=np.int64)
+    index = np.full(len(view.alive) + 1, -1, dtype=np.int64)
     index[row[own]] = own
     # A tree is in reach as a whole, so each parent is. Row -1 (no parent) is the last index.
     above = index[view.parent[row[own]]]

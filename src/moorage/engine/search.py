@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from moorage.engine.pattern import Terms
-    from moorage.engine.reach import Plan
+    from moorage.engine.reach import Shape
 
 Picks: TypeAlias = "tuple[int, ...]"
-"""Per slot of the plan: the position that gives it."""
+"""Per slot of the shape: the position that gives it."""
 
 
-def selections(plan: Plan, terms: Terms) -> Iterator[Picks]:
+def selections(shape: Shape, terms: Terms) -> Iterator[Picks]:
     """Every selection of one giver per slot that keeps all rules, each once."""
-    if not all(terms.givers) or not has_room(plan, terms) or not has_places(plan, terms):
+    if not all(terms.givers) or not has_room(shape, terms) or not has_places(shape, terms):
         return iter(())
-    if not plan.slots:
-        return iter(() if plan.required else ((),))
-    order = sorted(range(len(plan.slots)), key=lambda n: len(terms.givers[n]))
+    if not shape.slots:
+        return iter(() if shape.required else ((),))
+    order = sorted(range(len(shape.slots)), key=lambda n: len(terms.givers[n]))
     back = sorted(range(len(order)), key=order.__getitem__)
-    found = _Search(plan, terms, order).run()
+    found = _Search(shape, terms, order).run()
     if back == order == list(range(len(order))):
         return found
     return (tuple([picks[at] for at in back]) for picks in found)
@@ -39,10 +39,10 @@ def selections(plan: Plan, terms: Terms) -> Iterator[Picks]:
 class _Search:
     """The state of one search; depths count slots in its order."""
 
-    def __init__(self, plan: Plan, terms: Terms, order: Sequence[int]) -> None:
-        slots = [plan.slots[n] for n in order]
+    def __init__(self, shape: Shape, terms: Terms, order: Sequence[int]) -> None:
+        slots = [shape.slots[n] for n in order]
         self._givers = [terms.givers[n] for n in order]
-        self._rules = list(rules(plan, terms, slots, self._givers))
+        self._rules = list(rules(shape, terms, slots, self._givers))
         self._at = [
             [rule for rule in self._rules if rule.binds(depth)] for depth in range(len(order))
         ]
@@ -107,16 +107,16 @@ class _Search:
         return tuple(given), tuple([rule.whole() for rule in self._rules])
 
 
-def has_room(plan: Plan, terms: Terms) -> bool:
+def has_room(shape: Shape, terms: Terms) -> bool:
     """Whether all givers of a class together can give what all slots want of it.
 
     Spares the walk through every distribution of too much over many devices.
     """
-    for number, (name, wanted) in enumerate(plan.summed.items()):
+    for number, (name, wanted) in enumerate(shape.summed):
         givers = {
             giver
-            for slot, of in zip(plan.slots, terms.givers, strict=True)
-            if name in slot.wants
+            for slot, of in zip(shape.slots, terms.givers, strict=True)
+            if name in dict(slot.amounts)
             for giver in of
         }
         if sum(terms.room[giver][number] for giver in givers) < wanted:
@@ -124,12 +124,12 @@ def has_room(plan: Plan, terms: Terms) -> bool:
     return True
 
 
-def has_places(plan: Plan, terms: Terms) -> bool:
+def has_places(shape: Shape, terms: Terms) -> bool:
     """Under `isolate`: whether every suffixed group can have a provider of its own.
 
     A bipartite matching by augmenting paths (Kuhn); one group at a time.
     """
-    if not plan.isolate:
+    if not shape.isolate:
         return True
     of_giver: dict[int, int] = {}
 
@@ -143,4 +143,4 @@ def has_places(plan: Plan, terms: Terms) -> bool:
                 return True
         return False
 
-    return all(settle(number, set()) for number, slot in enumerate(plan.slots) if slot.suffix)
+    return all(settle(number, set()) for number, slot in enumerate(shape.slots) if slot.suffix)

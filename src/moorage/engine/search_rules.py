@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from moorage.engine.pattern import Terms
-    from moorage.engine.reach import Plan
-    from moorage.engine.supply import Slot
+    from moorage.engine.reach import Shape, Want
 
 
 class Rule(Protocol):
@@ -42,25 +41,25 @@ class Rule(Protocol):
 
 
 def rules(
-    plan: Plan, terms: Terms, slots: Sequence[Slot], givers: Sequence[Sequence[int]]
+    shape: Shape, terms: Terms, slots: Sequence[Want], givers: Sequence[Sequence[int]]
 ) -> Iterator[Rule]:
     """The rules that can bind at all, cheapest first."""
-    if plan.isolate and sum(bool(slot.suffix) for slot in slots) > 1:
+    if shape.isolate and sum(bool(slot.suffix) for slot in slots) > 1:
         yield _Apart(slots, terms.size)
-    if plan.summed:
-        yield _Sums(plan, terms, slots)
-    if plan.required:
-        yield _Cover(plan, terms, slots, givers)
-    for names in plan.same_subtrees:
+    if shape.summed:
+        yield _Sums(shape, terms, slots)
+    if shape.required:
+        yield _Cover(shape, terms, slots, givers)
+    for names in shape.same_subtrees:
         yield _Family(names, terms, slots, givers)
-    if plan.one_provider_per_tree:
+    if shape.one_provider_per_tree:
         yield _OneHome(terms, slots)
 
 
 class _Apart:
     """No provider for two suffixed groups."""
 
-    def __init__(self, slots: Sequence[Slot], size: int) -> None:
+    def __init__(self, slots: Sequence[Want], size: int) -> None:
         self._suffixed = [bool(slot.suffix) for slot in slots]
         self._kept = [False] * size
 
@@ -86,10 +85,10 @@ class _Apart:
 class _Sums:
     """What slots take of one class together fits, and is at most the largest unit."""
 
-    def __init__(self, plan: Plan, terms: Terms, slots: Sequence[Slot]) -> None:
-        number = {name: n for n, name in enumerate(plan.summed)}
+    def __init__(self, shape: Shape, terms: Terms, slots: Sequence[Want]) -> None:
+        number = {name: n for n, (name, _) in enumerate(shape.summed)}
         self._wants = [
-            [(number[name], amount) for name, amount in slot.wants.items() if name in number]
+            [(number[name], amount) for name, amount in slot.amounts if name in number]
             for slot in slots
         ]
         self._most = terms.most
@@ -124,12 +123,12 @@ class _Cover:
 
     def __init__(
         self,
-        plan: Plan,
+        shape: Shape,
         terms: Terms,
-        slots: Sequence[Slot],
+        slots: Sequence[Want],
         givers: Sequence[Sequence[int]],
     ) -> None:
-        self._full = (1 << len(plan.required)) - 1
+        self._full = (1 << shape.required) - 1
         self._carries = terms.carries
         self._bound = [not slot.suffix for slot in slots]
         self._later = [0] * (len(slots) + 1)
@@ -167,7 +166,7 @@ class _Family:
         self,
         names: frozenset[str],
         terms: Terms,
-        slots: Sequence[Slot],
+        slots: Sequence[Want],
         givers: Sequence[Sequence[int]],
     ) -> None:
         self._above = terms.above
@@ -204,9 +203,9 @@ class _Family:
 class _OneHome:
     """At most one provider of each tree gives anything."""
 
-    def __init__(self, terms: Terms, slots: Sequence[Slot]) -> None:
+    def __init__(self, terms: Terms, slots: Sequence[Want]) -> None:
         self._home = terms.home
-        self._bound = [bool(slot.wants) for slot in slots]
+        self._bound = [bool(slot.amounts) for slot in slots]
         self._gives: dict[int, list[int]] = {home: [] for home in terms.home}
 
     def binds(self, depth: int) -> bool:

@@ -75,7 +75,7 @@ def sharing(snapshot: Snapshot) -> Sharing:
 
 def _pairs(view: View) -> tuple[Rows, Rows]:
     shares = filters.has_trait(view, SHARES) & view.alive
-    size = len(view.uuids)
+    size = len(view.alive)
     codes = []
     for members in view.aggregates.values():
         givers = members[shares[members]].astype(np.int64)

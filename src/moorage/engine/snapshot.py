@@ -140,7 +140,12 @@ class Snapshot:
 
     def at(self, now: Instant) -> Snapshot:
         """The same ledger seen at `now`: lapses, starts and ends up to then have happened."""
-        return self if now == self.taken_at else self.with_states(now=now)
+        if not self.taken_at <= now < self.valid_until:
+            return self.with_states(now=now)
+        # Every request asks; nothing but the instant differs, and `replace` would look at it all.
+        seen = object.__new__(Snapshot)
+        seen.__dict__.update(self.__dict__, taken_at=now)
+        return seen
 
     # --- looking up -------------------------------------------------------------------------
 

@@ -56,7 +56,11 @@ def supply(view: View, group: RequestGroup, pairs: Sharing) -> Supply:
 
 def _suffixed(view: View, group: RequestGroup, pairs: Sharing) -> Supply:
     right = filters.passing(view.alive, filters.right_provider(view, group))
-    mask = reduce(np.logical_and, filters.given_together(view, right, group.resources), right)
+    mask = reduce(
+        np.logical_and,
+        (filters.gives(view, name, most) for name, most in group.resources.items()),
+        right,
+    )
     slot = Slot(group.suffix, group.resources, mask, mask, pairs)
     return Supply((slot,), (), _trees_of(view, slot))
 
@@ -86,8 +90,8 @@ def _slots(
     pairs: Sharing,
 ) -> Iterator[Slot]:
     base, lendable = masks
-    each = filters.given_together(view, base | lendable if len(pairs) else base, group.resources)
-    for (name, amount), gives in zip(group.resources.items(), each, strict=True):
+    for name, amount in group.resources.items():
+        gives = filters.gives(view, name, amount)
         yield Slot("", {name: amount}, base & gives, lendable & gives, pairs)
 
 
@@ -107,6 +111,7 @@ def _trees_of(view: View, slot: Slot) -> Bools:
     """Roots of trees whose own provider, or a lender to which, can give the slot."""
     trees = _roots_of(view, slot.own)
     if len(slot.pairs):
+        trees = trees.copy()
         trees[slot.pairs.anchors(slot.lends)] = True
     return trees
 
@@ -114,15 +119,15 @@ def _trees_of(view: View, slot: Slot) -> Bools:
 def _roots_of(view: View, mask: Bools) -> Bools:
     """Roots of the rows of a mask; in a fleet without nesting every row is one."""
     if view.trees.is_single:
-        return mask.copy()
-    trees = np.zeros(len(view.uuids), dtype=np.bool_)
+        return mask
+    trees = np.zeros(len(view.alive), dtype=np.bool_)
     trees[view.root[mask]] = True
     return trees
 
 
 def _carriers(view: View, slots: Sequence[Slot], mask: Bools) -> Bools:
     """Roots of trees in which some giver is in the mask."""
-    trees = np.zeros(len(view.uuids), dtype=np.bool_)
+    trees = np.zeros(len(view.alive), dtype=np.bool_)
     for slot in slots:
         trees |= _roots_of(view, slot.own & mask)
         if len(slot.pairs):

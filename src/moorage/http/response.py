@@ -51,7 +51,8 @@ class Response:
             ValueError: a header would break the response in two.
         """
         for name, value in headers:
-            if not (_NAME.fullmatch(name) and _VALUE.fullmatch(value)):
+            plain = value.isascii() and value.isprintable()
+            if not (_NAME.fullmatch(name) and (plain or _VALUE.fullmatch(value))):
                 raise ValueError(f"not a header: {name!r}: {value!r}")
         self.status = int(status[:3])
         self._pending = (status, headers)

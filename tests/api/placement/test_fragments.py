@@ -22,7 +22,6 @@ from moorage.engine.candidates import (
     batches,
     candidates,
     first,
-    pieces,
 )
 from moorage.engine.chunks import SIZE
 from moorage.engine.snapshot import ProviderState, Snapshot
@@ -77,7 +76,7 @@ def test_candidates_are_written_as_they_are(
     snapshot = fleet(hosts, devices)
     query = CandidateQuery(tuple(groups), Rules(isolate))
     found = list(candidates(snapshot, query))
-    body, used = batched_requests(snapshot, pieces(query), first(batches(snapshot, query), None))
+    body, used = batched_requests(snapshot, query.pieces, first(batches(snapshot, query), None))
     whole = allocation_requests(snapshot, found)
     assert normal(b"[%b]" % b"".join(body)) == normal(b"[%b]" % whole)
     assert set(used.tolist()) == {row for one in found for row, _ in one.allocations}

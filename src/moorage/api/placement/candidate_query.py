@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.placement import query
@@ -17,9 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.api.placement.request import Request
+    from moorage.http.microversion import Spoken
 
 MAX_GROUPS: Final = 128
 """Request groups of one query; the search goes as deep as there are groups."""
+
+_KEPT: Final = 256
+"""Queries that are kept as read: schedulers ask for the same flavors over and over."""
 
 MAX_DIGITS: Final = 9
 """A limit with more digits is none."""
@@ -39,11 +44,32 @@ class _Parts:
 
 
 def read(request: Request) -> CandidateQuery:
-    """Read the whole query.
+    """Read the whole query; of the newest ones it is known already.
 
     Raises:
         BadQuery: it breaks the grammar, or its parts contradict each other.
     """
+    return _read(_Asked(request.spoken, request.query))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a candidates query is read from; equal ones say the same."""
+
+    spoken: Spoken
+    query: tuple[tuple[str, str], ...]
+
+    def has(self, feature: str) -> bool:
+        """As of `Request`."""
+        return self.spoken.has(feature)
+
+    def values(self, key: str) -> list[str]:
+        """As of `Request`."""
+        return [value for name, value in self.query if name == key]
+
+
+@lru_cache(maxsize=_KEPT)
+def _read(request: _Asked) -> CandidateQuery:
     root = _root_traits(request)
     subtrees = tuple(_subtree(value) for value in request.values("same_subtree"))
     groups = _groups(request)
@@ -78,7 +104,7 @@ def limit(request: Request) -> int | None:
     return int(values[0])
 
 
-def _groups(request: Request) -> dict[str, _Parts]:
+def _groups(request: _Asked) -> dict[str, _Parts]:
     pattern = _WORDS if request.has("worded-suffixes") else _NUMBERS
     groups: dict[str, _Parts] = {}
     for key, value in dict(request.query).items():
@@ -110,7 +136,7 @@ def _group(suffix: str, parts: _Parts) -> RequestGroup:
     )
 
 
-def _root_traits(request: Request) -> Traits:
+def _root_traits(request: _Asked) -> Traits:
     values = request.values("root_required")
     if not values:
         return Traits()

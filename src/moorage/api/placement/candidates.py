@@ -12,7 +12,7 @@ from moorage.api.placement.fragments import allocation_requests, batched_request
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.rendering import assembled
-from moorage.engine.candidates import batches, first, pieces, summary_rows
+from moorage.engine.candidates import batches, first, summary_rows
 from moorage.http.microversion import Response
 from moorage.usecases.presented import candidates_for, presented
 
@@ -30,8 +30,8 @@ def list_all(parts: Parts, request: Request) -> Response:
     _check_names(parts, snapshot, query)
     limit = candidate_query.limit(request)
     if shown is None:
-        found = first(batches(snapshot, query), limit)
-        requests, used = batched_requests(snapshot, pieces(query), found)
+        found = first(batches(snapshot, query, limit), limit)
+        requests, used = batched_requests(snapshot, query.pieces, found)
     else:
         own = list(islice(candidates_for(snapshot, query, shown), limit))
         used = np.array([row for one in own for row, _ in one.allocations], dtype=np.int64)

@@ -7,9 +7,10 @@ UUIDs, made once for all trees in which the same positions give the same.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import compress, count, pairwise
 from operator import is_not
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -234,11 +235,12 @@ class Fragments:
         parts: list[bytes] = []
         for number, some in _by_chunk(rows):
             joined = self._joined(snapshot, number)
-            text, ends = joined.text, joined.ends
             if some[-1] - some[0] + 1 == len(some):
-                parts.append(text[ends[some[0]] : ends[some[-1] + 1]])
+                ends = joined.ends
+                parts.append(joined.text[ends[some[0]] : ends[some[-1] + 1]])
             else:
-                parts.append(b"".join([text[ends[at] : ends[at + 1]] for at in some]))
+                single = joined.single()
+                parts += [single[at] for at in some]
         if parts:
             parts[-1] = parts[-1][:-1]
         return parts
@@ -256,13 +258,21 @@ class Fragments:
         return kept
 
 
-class _Joined(NamedTuple):
+@dataclass(slots=True)
+class _Joined:
     """What is said of the providers of one chunk, a comma after each; nothing of deleted ones."""
 
     states: tuple[ProviderState | None, ...]
     text: bytes
     ends: list[int]
     """[i] where the piece before item i ends, and its own begins."""
+    _single: list[bytes] | None = None
+
+    def single(self) -> list[bytes]:
+        """The pieces one by one; kept once somebody has wanted some that do not stand together."""
+        if self._single is None:
+            self._single = [self.text[start:end] for start, end in pairwise(self.ends)]
+        return self._single
 
     def renewed(
         self,
@@ -274,16 +284,19 @@ class _Joined(NamedTuple):
         ends = [*self.ends, *[self.ends[-1]] * more]
         changed = list(compress(count(), map(is_not, (*self.states, *[None] * more), states)))
         sizes = np.diff(ends)
+        single = None if self._single is None else [*self._single, *[b""] * more]
         parts: list[bytes] = []
         at = 0
         for one in changed:
             state = states[one]
             piece = b"" if state is None else said(one, state) + b","
             sizes[one] = len(piece)
+            if single is not None:
+                single[one] = piece
             parts += (self.text[ends[at] : ends[one]], piece)
             at = one + 1
         parts.append(self.text[ends[at] :])
-        return _Joined(states, b"".join(parts), [0, *np.cumsum(sizes).tolist()])
+        return _Joined(states, b"".join(parts), [0, *np.cumsum(sizes).tolist()], single)
 
 
 _EMPTY: Final = _Joined((), b"", [0])

@@ -6,14 +6,11 @@ Sentences are the reference's; clients and wire tests quote them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.validation import is_uuid_like
 from moorage.domain.resources import MAX_AMOUNT
-
-if TYPE_CHECKING:
-    from moorage.api.placement.request import Request
 
 RESOURCES_FORM: Final = (
     "Badly formed resources parameter. Expected resources query string parameter in form: "
@@ -23,6 +20,16 @@ BEYOND: Final = MAX_AMOUNT + 1
 """More than any `max_unit`. Amounts above it fit as little as it does."""
 
 INVALID: Final = "Invalid query string parameters: "
+
+
+class Asked(Protocol):
+    """A query and the version it is written in."""
+
+    def has(self, feature: str) -> bool:
+        """Whether the version has the feature."""
+
+    def values(self, key: str) -> list[str]:
+        """Every value of a parameter, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ def _amount(name: str, text: str) -> int:
     return min(amount, BEYOND)
 
 
-def traits(request: Request, key: str) -> Traits:
+def traits(request: Asked, key: str) -> Traits:
     """Read every value of a `required…` parameter, in the grammar of the client's version."""
     values = request.values(key)
     if not request.has("any-traits"):
@@ -127,7 +134,7 @@ def _expected(form: str) -> str:
     return f"{INVALID}Expected 'required' parameter value of the form: {form}."
 
 
-def aggregates(request: Request, suffix: str = "") -> Aggregates:
+def aggregates(request: Asked, suffix: str = "") -> Aggregates:
     """Read every value of a `member_of…` parameter: `U`, `in:U,V`, `!U`, `!in:U,V`."""
     values = request.values(f"member_of{suffix}")
     if len(values) > 1 and not request.has("repeated-member-of"):
