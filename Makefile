@@ -81,9 +81,12 @@ unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs t
 bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
 	$(BIN)/python -m benchmarks.placement $(ARGS)
 
-soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills (SECONDS=1800)
-	$(BIN)/python -m tests.scenarios.soak.soak sqlite $(or $(SECONDS),1800) 64 3 4
-	$(BIN)/python -m tests.scenarios.soak.soak postgresql $(or $(SECONDS),1800) 64 3 4
+soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills (SECONDS=1800 REPORT=.cache/soak.md)
+	rm -f $(or $(REPORT),.cache/soak.md)
+	for database in sqlite postgresql; do \
+	  $(BIN)/python -m tests.scenarios.soak.soak --database $$database --seconds $(or $(SECONDS),1800) --kills 4 \
+	    --report $(or $(REPORT),.cache/soak.md) || exit 1; \
+	done
 
 crash: install  ## kill services and the database hundreds of times (KILLS=300)
 	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) $(BIN)/python -m pytest tests/scenarios/crash
@@ -108,6 +111,7 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev --group bench pyproject.toml
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
 	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
+	$(COMPILE) --output-file requirements/build.txt requirements/build.in
 
 changelog: install  ## show what the fragments in changelog.d/ make of the next release
 	$(BIN)/towncrier build --draft

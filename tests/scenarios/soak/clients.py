@@ -51,13 +51,14 @@ class Client:
     """Whether services are killed meanwhile, so that answers may stay away."""
     stands: dict[str, Held] = field(default_factory=dict)
     generation: dict[str, int] = field(default_factory=dict)
-    doubtful: dict[str, list[Held]] = field(default_factory=dict)
-    """Consumers whose last answer never came, with what may stand."""
+    doubtful: dict[str, Held] = field(default_factory=dict)
+    """Consumers whose last answer never came, with what was asked for."""
     moved: Counter[str] = field(default_factory=Counter)
     """How far acknowledged writes moved each host's generation."""
     done: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
-    slowest: float = 0.0
+    waits: list[float] = field(default_factory=list)
+    """Seconds until each answer."""
 
     def run(self, stop: Event) -> None:
         """Go on until told to stop, or until an answer is wrong."""
@@ -86,7 +87,7 @@ class Client:
         replica, began = self.dice.choice(self.replicas), time.monotonic()
         headers = more.get("headers", ADMIN)
         status, content = replica.ask(method, path, body, headers)
-        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.waits.append(time.monotonic() - began)
         self.done[f"{method} {path.split('/')[2]} {status}"] += 1
         busy = status == 503 and (self.killing or path == "/v1/ensembles")
         if status >= 500 and not busy:
@@ -123,7 +124,7 @@ class Client:
             "project_id": f"project-{self.number}",
             "user_id": "ann",
         }
-        self.doubtful[name] = [self.stands.get(name, {}), wanted]
+        self.doubtful[name] = wanted
         status, content = self.ask("PUT", f"/placement/allocations/{name}", body)
         if status == 204:
             self.know(name, wanted, (self.generation.get(name) or 0) + 1)
@@ -142,7 +143,7 @@ class Client:
         name = self.consumer()
         self.settle(name)
         if self.stands.get(name):
-            self.doubtful[name] = [self.stands[name], {}]
+            self.doubtful[name] = {}
             status, content = self.ask("DELETE", f"/placement/allocations/{name}")
             if status == 204:
                 self.know(name, {}, None)
@@ -180,8 +181,14 @@ class Client:
         """After an answer that never came: one of two things stands, nothing in between."""
         if name in self.doubtful:
             held, generation = self.seen(name)
-            if held not in self.doubtful[name]:
-                self.wrong.append(f"{name} has {held}, neither of {self.doubtful[name]}")
+            before, wanted = self.stands.get(name, {}), self.doubtful[name]
+            was = self.generation.get(name)
+            if (held, generation) == (wanted, (was or 0) + 1 if wanted else None):
+                self.moved.update(list(wanted))
+            elif (held, generation) != (before, was):
+                self.wrong.append(
+                    f"{name} has {held} at {generation}, neither {before} at {was} nor {wanted}"
+                )
             self.know(name, held, generation)
 
     def resize(self) -> None:

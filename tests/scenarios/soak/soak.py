@@ -1,26 +1,28 @@
-"""A soak: several services on one database, many clients, and what must hold in the end.
+"""A soak: several services on one database, many clients, kills, and what must hold meanwhile.
 
-    python -m tests.scenarios.soak.soak [database] [seconds] [clients] [services] [kills per minute]
+    python -m tests.scenarios.soak.soak --database postgresql --seconds 1800 --kills 4
 
-The database is `sqlite`, `postgresql`, `mariadb` (a server of its own each) or a URL. `make soak`
-runs it for half an hour on SQLite and on PostgreSQL. Prints what was done, the rate, and the
-slowest answer; ends with 1 and a list if anything was wrong.
+`make soak` runs it for half an hour on each database there is. Prints a report in Markdown, and
+writes it where `--report` says; ends with 1 if anything was wrong.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 import tempfile
 import time
-from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from tests.scenarios.soak.clients import MOVING, STEADY, TOTAL, Client
+from tests.scenarios.soak.judging import Watcher, judge
+from tests.scenarios.soak.killing import Killer
+from tests.scenarios.soak.report import TITLE, Soaked, as_markdown
 from tests.servers import mariadb, postgres
 from tests.servers.replica import Replica
 
@@ -30,32 +32,22 @@ from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-SLOWEST = 30.0
-"""Seconds after which a client counts as starved."""
+_SERVERS = {"postgresql": postgres, "mariadb": mariadb}
 
 
 @dataclass(frozen=True)
-class Soaked:
-    """What came of it."""
+class Plan:
+    """How long, and how much at once."""
 
-    wrong: list[str]
-    done: Counter[str]
-    seconds: float
-    slowest: float
-    least: int
-    """Requests of the client that got fewest answered."""
-
-    def told(self) -> str:
-        """For the terminal."""
-        total = sum(self.done.values())
-        lines = [f"{count:8} {what}" for what, count in sorted(self.done.items())]
-        lines.append(
-            f"{total} requests in {self.seconds:.0f} s: {total / self.seconds:.0f} a second"
-        )
-        lines.append(f"slowest {self.slowest:.2f} s; the least served client had {self.least}")
-        return "\n".join([*lines, *(f"WRONG: {one}" for one in self.wrong)])
+    seconds: float = 60.0
+    operations: int = 0
+    """Requests to be answered before it may end, however long that takes."""
+    clients: int = 64
+    services: int = 3
+    kills_per_minute: float = 0.0
+    seed: int = 20261121
 
 
 def prepare(store: Ledger) -> None:
@@ -87,155 +79,99 @@ def replicas(folder: Path, database: str, count: int) -> Iterator[list[Replica]]
 
 
 def soak(
-    folder: Path,
-    database: str,
-    *,
-    seconds: float,
-    clients: int,
-    services: int,
-    kills_per_minute: float = 0.0,
-    seed: int = 20261121,
+    folder: Path, database: str, plan: Plan, *, restart: Callable[[], None] | None = None
 ) -> Soaked:
-    """Run it and judge it."""
+    """Run it and judge it; `restart` crashes the database's server and starts it again."""
     store = open_store(database)
     prepare(store)
-    dice, stop = random.Random(seed), Event()
-    with replicas(folder, database, services) as served:
-        every = [
-            Client(number, served, random.Random(f"{seed}-{number}"), kills_per_minute > 0)
-            for number in range(clients)
+    stop, killing = Event(), plan.kills_per_minute > 0
+    with replicas(folder, database, plan.services) as served:
+        clients = [
+            Client(number, served, random.Random(f"{plan.seed}-{number}"), killing)
+            for number in range(plan.clients)
         ]
-        threads = [Thread(target=client.run, args=(stop,)) for client in every]
+        watcher = Watcher(store, killing=killing)
+        killer = Killer(served, restart, random.Random(plan.seed), plan.kills_per_minute)
+        threads = [Thread(target=client.run, args=(stop,)) for client in clients]
+        threads.append(Thread(target=watcher.run, args=(stop,)))
         began = time.monotonic()
         for thread in threads:
             thread.start()
-        while (left := seconds - (time.monotonic() - began)) > 0 and not any(
-            client.wrong for client in every
-        ):
-            if not kills_per_minute:
-                time.sleep(min(left, 0.5))
-                continue
-            time.sleep(min(left, dice.expovariate(kills_per_minute / 60)))
-            dice.choice(served).kill_worker()
+        while not _is_over(plan, clients, time.monotonic() - began):
+            killer.wait(0.5)
         stop.set()
         for thread in threads:
             thread.join()
         took = time.monotonic() - began
         for one in served:
             one.up()
-        wrong = [one for client in every for one in client.wrong]
-        wrong += judge(store, every)
-        wrong += [
-            f"log of a service: {text}" for one in served if "Traceback" in (text := one.log())
-        ]
+        wrong = [one for client in clients for one in client.wrong]
+        wrong += watcher.wrong + judge(store, clients)
+        wrong += [f"log of a service: {text}" for one in served for text in _told(one.log())]
     store.close()
-    done = sum((client.done for client in every), Counter[str]())
-    return Soaked(
-        wrong,
-        done,
-        took,
-        max(client.slowest for client in every),
-        min(sum(client.done.values()) for client in every),
-    )
+    return Soaked.of(plan.services, clients, took, wrong, killer.done, watcher.looked)
 
 
-def judge(store: Ledger, clients: list[Client]) -> list[str]:
-    """What is not as it must be, once all is quiet."""
-    booked: Counter[str] = Counter()
-    wrong = []
-    for client in clients:
-        wrong += judge_client(store, client, booked)
-    wrong += judge_hosts(store, clients, booked)
-    if said(Ledger(store._backend, None)) != said(store):
-        wrong.append("a snapshot kept in step differs from a new one")
-    return wrong
+def _is_over(plan: Plan, clients: list[Client], passed: float) -> bool:
+    if any(client.wrong for client in clients):
+        return True
+    enough = sum(len(client.waits) for client in clients) >= plan.operations
+    return enough and passed >= plan.seconds
 
 
-def judge_client(store: Ledger, client: Client, booked: Counter[str]) -> list[str]:
-    """Everything acknowledged stands, at the generation that was told; adds up what stands."""
-    wrong = []
-    for name in list(client.doubtful):
-        client.settle(name)
-    for name, held in client.stands.items():
-        found = store.consumer(name)
-        stored = {one.provider: one.amounts["VCPU"] for one in found[1]} if found else {}
-        booked.update(stored)
-        generation = found[0].generation if found else None
-        if (stored, generation) != (held, client.generation.get(name)):
-            wrong.append(
-                f"{name} has {stored} at {generation}, acknowledged was {held}"
-                f" at {client.generation.get(name)}"
-            )
-    if client.slowest > SLOWEST:
-        wrong.append(f"client {client.number} waited {client.slowest:.1f} s")
-    return wrong
-
-
-def judge_hosts(store: Ledger, clients: list[Client], booked: Counter[str]) -> list[str]:
-    """Use is the sum of allocations; where nobody shrinks, within capacity, and counted exactly."""
-    wrong = []
-    snapshot = store.snapshot()
-    columns = snapshot.classes["VCPU"]
-    exact = not any(client.killing for client in clients)
-    for host in STEADY + MOVING:
-        row = snapshot.row(host)
-        used, capacity = (
-            int(one[columns.position[row]]) for one in (columns.used, columns.capacity)
-        )
-        if used != booked[host]:
-            wrong.append(f"{host} is used {used}, allocations say {booked[host]}")
-        if host in STEADY and used > capacity:
-            wrong.append(f"{host} is over its capacity")
-        expected = 1 + sum(client.moved[host] for client in clients)
-        if host in STEADY and exact and snapshot.generation[row] != expected:
-            wrong.append(f"{host} is at {snapshot.generation[row]}, counted were {expected}")
-    return wrong
-
-
-def said(store: Ledger) -> dict[str, tuple[int, int]]:
-    """What a snapshot says of every provider."""
-    snapshot = store.snapshot()
-    return {
-        one: (int(snapshot.generation[row]), int(snapshot.revisions[row]))
-        for one, row in snapshot.row_of.items()
-    }
-
-
-@contextmanager
-def database_of(kind: str, folder: Path) -> Iterator[str]:
-    """The URL of an empty database of a kind, on a server of its own; or the URL that was given."""
-    if kind == "postgresql":
-        with postgres.running_server() as server:
-            yield postgres.Databases(server.url).empty()
-    elif kind == "mariadb":
-        with mariadb.running_server() as found:
-            yield mariadb.Databases(found.url).empty()
-    else:
-        yield f"sqlite:///{folder}/ledger.db" if kind == "sqlite" else kind
+def _told(log: str) -> list[str]:
+    """What no service should ever have to say."""
+    return [log] if "Traceback" in log or "database is locked" in log else []
 
 
 def main() -> int:
     """From the command line."""
-    words = sys.argv[1:]
-    database = words[0] if words else "sqlite"
-    seconds, clients, services, kills = (
-        float(words[at]) if len(words) > at else default
-        for at, default in ((1, 60.0), (2, 64.0), (3, 3.0), (4, 0.0))
-    )
-    with (
-        tempfile.TemporaryDirectory(prefix="moorage-soak-") as name,
-        database_of(database, Path(name)) as url,
-    ):
-        found = soak(
-            Path(name),
-            url,
-            seconds=seconds,
-            clients=int(clients),
-            services=int(services),
-            kills_per_minute=kills,
-        )
-    print(found.told())  # noqa: T201 - a command's result
+    asked = _arguments()
+    plan = Plan(asked.seconds, asked.operations, asked.clients, asked.services, asked.kills)
+    with tempfile.TemporaryDirectory(prefix="moorage-soak-") as name:
+        module = _SERVERS.get(asked.database)
+        with nullcontext() if module is None else module.running_server() as own:
+            database, restart = asked.database, None
+            if own is not None and module is not None:
+                database, restart = module.Databases(own.url).empty(), own.restart
+            elif database == "sqlite":
+                database = f"sqlite:///{name}/ledger.db"
+            found = soak(Path(name), database, plan, restart=restart)
+    text = as_markdown(found, kind=asked.database.partition(":")[0], command=_repeatable(asked))
+    print(text)  # noqa: T201 - a command's result
+    if asked.report is not None:
+        asked.report.parent.mkdir(parents=True, exist_ok=True)
+        before = asked.report.read_text() if asked.report.exists() else TITLE
+        asked.report.write_text(f"{before}\n{text}")
     return bool(found.wrong)
+
+
+def _repeatable(asked: argparse.Namespace) -> list[str]:
+    """What was asked for, without where the report goes; of a URL only the kind."""
+    given = {name: value for name, value in vars(asked).items() if name != "report"}
+    given["database"] = asked.database.partition(":")[0]
+    return [
+        word
+        for name, value in given.items()
+        for word in (f"--{name}", f"{value:g}" if isinstance(value, float) else str(value))
+    ]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.scenarios.soak.soak")
+    say = parser.add_argument
+    say(
+        "--database",
+        default="sqlite",
+        help="sqlite, postgresql, mariadb, or the URL of an empty one",
+    )
+    say("--seconds", type=float, default=60.0, help="at least so long")
+    say("--operations", type=int, default=10_000, help="at least so many answers")
+    say("--clients", type=int, default=64, help="at once")
+    say("--services", type=int, default=3, help="on the one database")
+    say("--kills", type=float, default=0.0, help="a minute")
+    say("--report", type=Path, help="append the report to this file")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

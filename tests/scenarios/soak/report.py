@@ -1,0 +1,127 @@
+"""What came of a soak, as text for the documentation."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.scenarios.soak.clients import Client
+
+TITLE = """# Soak
+
+Everything at once for a long time, with kills: claims, moves, deletes, inventory changes, reshapes
+and joint decisions, by many clients, each of which asks any of several services on one database.
+`make soak` runs it and writes this page.
+"""
+CHECKED = (
+    "no commit made an overage worse, by comparing each state of the ledger with the one before",
+    "the use of every host is the sum of its allocations",
+    "every acknowledged write stands as acknowledged, and was seen at once on every service",
+    "wire generations are exactly those counted, of consumers and of providers",
+    "no answer 5xx but 503, and that only to a decision or while something was killed",
+    "no 409 to an allocation but for want of room",
+    "no `database is locked` and no traceback in any log",
+    "nobody waited 30 s, nobody got a quarter of what others got",
+    "a snapshot kept in step all the time equals one that is read anew",
+)
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """What came of it."""
+
+    wrong: list[str]
+    done: Counter[str]
+    kills: Counter[str]
+    seconds: float
+    services: int
+    waits: Sequence[Sequence[float]]
+    """Seconds per answer, by client."""
+    looked: int
+    """States of the ledger that were compared."""
+
+    @classmethod
+    def of(
+        cls,
+        services: int,
+        clients: Sequence[Client],
+        seconds: float,
+        wrong: list[str],
+        kills: Counter[str],
+        looked: int,
+    ) -> Self:
+        """Add up."""
+        done = sum((client.done for client in clients), Counter[str]())
+        waits = [sorted(client.waits) for client in clients]
+        return cls(wrong, done, kills, seconds, services, waits, looked)
+
+    @property
+    def least(self) -> int:
+        """Answers of the client that got fewest."""
+        return min(map(len, self.waits))
+
+
+def as_markdown(found: Soaked, *, kind: str, command: Sequence[str]) -> str:
+    """A section of a page."""
+    total = sum(found.done.values())
+    served = sorted(map(len, found.waits))
+    verdict = (
+        "Nothing was wrong." if not found.wrong else f"**{len(found.wrong)} things are wrong.**"
+    )
+    kills = (
+        ", ".join(f"{what} {count} times" for what, count in sorted(found.kills.items())) or "none"
+    )
+    machine = (
+        f"{datetime.now(tz=UTC):%Y-%m-%d}, Python {platform.python_version()},"
+        f" {os.cpu_count()} cores, which clients, services and database share."
+    )
+    outcome = (
+        f"{verdict} {found.services} services, {len(found.waits)} clients,"
+        f" {total:,} requests in {found.seconds:.0f} s ({total / found.seconds:.0f} a second)."
+        f" Killed: {kills}. {found.looked:,} states of the ledger were compared."
+    )
+    return "\n".join(
+        [
+            f"## {kind}",
+            "",
+            machine,
+            f"`python -m tests.scenarios.soak.soak {' '.join(command)}`",
+            "",
+            outcome,
+            "",
+            "| seconds per answer | median | 95 % | 99 % | 99.9 % | slowest |",
+            "|---|---|---|---|---|---|",
+            _line("of all", sorted(wait for each in found.waits for wait in each)),
+            _line("of the client with the slowest answer", max(found.waits, key=_slowest)),
+            "",
+            f"Answers per client: {served[0]} to {served[-1]}, median {served[len(served) // 2]}.",
+            "",
+            "| request and status | count |",
+            "|---|---|",
+            *(f"| {what} | {count:,} |" for what, count in sorted(found.done.items())),
+            "",
+            "Checked:",
+            "",
+            *(f"- {one}" for one in CHECKED),
+            *(f"- WRONG: {one}" for one in found.wrong),
+            "",
+        ]
+    )
+
+
+def _line(what: str, waits: Sequence[float]) -> str:
+    shown = [
+        waits[min(int(len(waits) * part), len(waits) - 1)] for part in (0.5, 0.95, 0.99, 0.999)
+    ]
+    return f"| {what} | " + " | ".join(f"{one:.3f}" for one in [*shown, waits[-1]]) + " |"
+
+
+def _slowest(waits: Sequence[float]) -> float:
+    return waits[-1] if waits else 0.0
