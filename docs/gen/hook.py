@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-_TRANSCRIPT = re.compile(r"^(\s*`{3,}console) exec$", re.MULTILINE)
+_TRANSCRIPT = re.compile(r"^(\s*`{3,}console) (exec|scenario)$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -34,7 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Drop the word `exec` from fences: it speaks to the tests, not to the reader."""
+    """Drop the words for the tests from fences: `exec`, and `scenario` for a test of its own."""
     del page, config, files
     # Within a longer fence the word is being explained, and stays.
     parts = re.split(r"(^````.*?^````$)", markdown, flags=re.MULTILINE | re.DOTALL)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api import native, placement
-from moorage.api.placement.rules import access_by
+from moorage.api.native import rules as native_rules
+from moorage.api.placement import rules as placement_rules
 from moorage.http.cors import with_cors
 from moorage.http.forwarded import with_proxies
 from moorage.http.house import House
@@ -31,6 +32,7 @@ from moorage.store import Ledger, open_store
 from moorage.store.settable_clock import SettableClock
 from moorage.telemetry import table
 from moorage.telemetry.instruments import CONTENT_TYPE, Metrics
+from moorage.telemetry.traces import Traces
 from moorage.telemetry.vitals import Vitals
 from moorage.telemetry.watch import RequestWatch, StoreWatch, WatchedExpiry, WatchedSolver
 from moorage.usecases.expire import expire
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from moorage.http.auth import Authenticate
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
+    from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Solver, Store
 
 _EXPIRY_SECONDS: Final = 1.0
@@ -80,7 +83,7 @@ def create_app(
     metrics = Metrics()
     parts = make_parts(
         settings,
-        store=store or open_ledger(settings, metrics, clock),
+        store=store or open_ledger(settings, StoreWatch(metrics), clock),
         solver=WatchedSolver(solver or _solver_in_this_process(), metrics),
     )
     signs = Signs(metrics, lambda: metrics.page({}), {"database": parts.store.snapshot})
@@ -117,7 +120,9 @@ def assemble(settings: Settings, parts: Parts, signs: Signs) -> Application:
     prefixes = settings.server.mounts
     mounts = []
     if "native" in prefixes:
-        own = native.create_app(parts, clock=clock)
+        others = placement_rules.defaults(new=settings.rules.new_defaults)
+        native_access = native_rules.access_by(settings.rules, others)
+        own = native.create_app(parts, clock=clock, access=native_access)
         mounts.append(
             Mount(
                 "native",
@@ -128,7 +133,7 @@ def assemble(settings: Settings, parts: Parts, signs: Signs) -> Application:
             )
         )
     if "placement" in prefixes:
-        rules = access_by(settings.rules)
+        rules = placement_rules.access_by(settings.rules, native_rules.KNOWN)
         compatible = placement.create_app(parts.store, parts.ids, access=rules)
         mounts.append(
             Mount(
@@ -161,8 +166,12 @@ def application(config: Mapping[str, Any]) -> Application:
     settings = configure(Effective(**config["effective"]))
     metrics = Metrics(Path(config["counts"]), config["worker"])
     metrics.count(table.STARTS, metrics.worker)
-    ledger = open_ledger(settings, metrics)
-    solver = WatchedSolver(Portfolio(PoolSolver(config["solver"])), metrics)
+    watch: Watch = StoreWatch(metrics)
+    solver: Solver = WatchedSolver(Portfolio(PoolSolver(config["solver"])), metrics)
+    traces = None if settings.traces == "off" else Traces()
+    if traces is not None:
+        watch, solver = traces.watch(watch), traces.solver(solver)
+    ledger = open_ledger(settings, watch)
     parts = make_parts(settings, store=ledger, solver=solver)
     up = partial(channel.up, config["solver"], settings.pool.processes)
     vitals = Vitals(ledger, metrics, solvers_up=up)
@@ -171,7 +180,9 @@ def application(config: Mapping[str, Any]) -> Application:
     expire_one = WatchedExpiry(partial(expire, parts), metrics)
     expiry.start(ledger, expire_one, interval=_EXPIRY_SECONDS, done=vitals.round_done)
     checks = {name: partial(pulse.check, name) for name in vitals.looks}
-    return assemble(settings, parts, Signs(metrics, lambda: metrics.page(vitals.asked), checks))
+    signs = Signs(metrics, lambda: metrics.page(vitals.asked), checks)
+    made = assemble(settings, parts, signs)
+    return made if traces is None else traces.app(made)
 
 
 def _metrics_page(settings: Settings, signs: Signs, authenticate: Authenticate) -> MetricsPage:
@@ -187,8 +198,8 @@ def _solver_in_this_process() -> Solver:
     return Portfolio(CpSat())
 
 
-def open_ledger(settings: Settings, metrics: Metrics, clock: Clock | None = None) -> Ledger:
-    """The ledger the settings name, with its work counted.
+def open_ledger(settings: Settings, watch: Watch, clock: Clock | None = None) -> Ledger:
+    """The ledger the settings name, with somebody who looks on.
 
     Raises:
         MoorageError: the database cannot be opened.
@@ -197,4 +208,4 @@ def open_ledger(settings: Settings, metrics: Metrics, clock: Clock | None = None
         clock = SettableClock(settings.clock_file)
     if settings.database_directory is not None:
         settings.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return open_store(settings.database, clock=clock, watch=StoreWatch(metrics))
+    return open_store(settings.database, clock=clock, watch=watch)

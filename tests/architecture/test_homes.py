@@ -19,12 +19,14 @@ HOMES: Mapping[str, tuple[str, ...]] = {
     "sqlalchemy": ("store/*",),
     "alembic": ("store/*",),
     "psycopg": ("store/*",),
-    "oslo_config": ("settings/*", "http/keystone.py", "api/placement/policy_file.py"),
-    "oslo_policy": ("api/placement/policy_file.py",),
+    "oslo_config": ("settings/*", "http/keystone.py", "http/policy_file.py"),
+    "oslo_policy": ("http/policy_file.py",),
     "keystonemiddleware": ("http/*",),
     "httpx": ("client/*", "testing/*"),
     "cliff": ("cli/*",),
     "rich": ("cli/*",),
+    "prometheus_client": ("telemetry/*",),
+    "opentelemetry": ("telemetry/traces.py",),
 }
 """Library -> files that may import it, as patterns below src/moorage."""
 

@@ -1,0 +1,67 @@
+"""The page of the access rules, from the route tables of both APIs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gen.markdown import code, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ABOUT: Final = """\
+The rules a [policy file](../guide/access.md#rules) may change, with what they take by default. Every
+route that asks for a token has one. Roles count when they are roles in a project; whose things one
+then sees is not a matter of rules."""
+NAMES: Final = """\
+Rules of a policy file may refer to these names, change them, and add others."""
+OPERATORS: Final = """\
+Whoever meets a rule that is by default for operators acts as one in that request, and in no other."""
+
+
+def page() -> str:
+    """Both APIs' rules, then the names they refer to."""
+    from moorage.api.native.routes import CLOCK
+    from moorage.api.native.rules import KNOWN
+    from moorage.api.placement import rules
+    from moorage.api.placement.routes import TABLE
+
+    theirs = rules.defaults(new=False)
+    clock = [(rule, "/simulation/clock") for rule in CLOCK]
+    placement = table(
+        ("Rule", "By default", "Routes"),
+        rows(theirs, [(rule, f"{method} {path}") for method, path, _, _, rule in TABLE]),
+    )
+    return "\n\n".join(
+        [
+            "# Access rules",
+            ABOUT,
+            f"## Native API\n\n{OPERATORS}",
+            table(("Rule", "By default", "Routes"), rows(KNOWN, [*native(), *clock])),
+            "## Placement API",
+            placement,
+            f"## Names\n\n{NAMES}",
+            table(
+                ("Name", "Check"),
+                (
+                    (code(name), code(check))
+                    for name, check in (KNOWN | theirs).items()
+                    if ":" not in name
+                ),
+            ),
+        ]
+    )
+
+
+def native() -> Iterator[tuple[str, str]]:
+    """The rule of each native route."""
+    from moorage.api.native.routes import ROUTES
+
+    return ((route.rule, f"{route.method} {route.path}") for route in ROUTES)
+
+
+def rows(known: dict[str, str], used: list[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+    """A rule, its check, and where it is asked."""
+    for rule in dict.fromkeys(rule for rule, _ in used if rule):
+        places = ", ".join(code(place) for name, place in used if name == rule)
+        yield code(rule), code(known[rule]), places

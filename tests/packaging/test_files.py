@@ -1,0 +1,97 @@
+"""The files of `packaging/`, judged by the programs they are for, where these are installed."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from moorage.telemetry import table
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging"
+MOST_EXPOSED = 2.0
+"""Of ten, as systemd judges a unit; most services have nine."""
+
+
+def run(*words: str | Path) -> "subprocess.CompletedProcess[str]":
+    program = shutil.which(words[0], path=f"/usr/sbin:/usr/local/sbin:{os.environ['PATH']}")
+    if program is None:
+        pytest.skip(f"{words[0]} is not installed")
+    return subprocess.run(
+        [program, *words[1:]], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    program = tmp_path / "moorage"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    text = (PACKAGING / "systemd" / "moorage.service").read_text()
+    unit = tmp_path / "moorage.service"
+    unit.write_text(text.replace("/opt/moorage/bin/moorage", str(program)))
+    judged = run("systemd-analyze", "verify", unit)
+    ours = [line for line in judged.stderr.splitlines() if "moorage" in line]
+    assert ours == []
+    assert judged.returncode == 0
+
+
+def test_the_unit_leaves_little_open() -> None:
+    unit = PACKAGING / "systemd" / "moorage.service"
+    judged = run("systemd-analyze", "security", "--offline=yes", unit)
+    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", judged.stdout)
+    assert found is not None, judged.stdout + judged.stderr
+    assert float(found[1]) <= MOST_EXPOSED
+
+
+def test_haproxy_understands_its_file() -> None:
+    judged = run("haproxy", "-c", "-f", PACKAGING / "haproxy" / "moorage.cfg")
+    # The names of the replicas exist in no test; haproxy starts all the same.
+    strange = [
+        line for line in judged.stderr.splitlines() if "could not resolve address" not in line
+    ]
+    assert judged.returncode == 0, strange
+
+
+def test_nginx_understands_its_file(tmp_path: Path) -> None:
+    text = (PACKAGING / "nginx" / "moorage.conf").read_text()
+    own = tmp_path / "own.conf"
+    own.write_text(re.sub(r"moorage\d\.example", "127.0.0.1", text))
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(
+        f"events {{}}\npid {tmp_path}/pid;\nhttp {{ access_log off; include {own}; }}\n"
+    )
+    judged = run("nginx", "-t", "-e", "stderr", "-c", whole)
+    assert judged.returncode == 0, judged.stderr
+
+
+def test_alerts_name_metrics_that_exist() -> None:
+    rules = yaml.safe_load((PACKAGING / "prometheus" / "moorage.yaml").read_text())
+    told = {row.name for row in table.TABLE}
+    alerts = [rule for group in rules["groups"] for rule in group["rules"]]
+    guide = (ROOT / "docs" / "guide" / "operate.md").read_text()
+    for alert in alerts:
+        names = set(re.findall(r"moorage_\w+", alert["expr"]))
+        assert {re.sub(r"_(bucket|count|sum)$", "", name) for name in names} <= told
+        assert f"`{alert['alert']}`" in guide, "the guide says what each alert means"
+    assert len(alerts) >= 10
+
+
+def test_the_container_is_built_from_locks_and_runs_without_root() -> None:
+    lines = (
+        (PACKAGING / "container" / "Containerfile").read_text().replace("\\\n", " ").splitlines()
+    )
+    steps = [line.split(maxsplit=1) for line in lines if line and line[0].isupper()]
+    assert [what for word, what in steps if word == "FROM"] == ["${BASE} AS build", "${BASE}"]
+    [base] = [what for word, what in steps if word == "ARG"]
+    assert re.fullmatch(r"BASE=python:3\.\d+-slim", base), "a plain name, without a registry"
+    assert [what for word, what in steps if word == "USER"] == ["moorage"]
+    for word, what in steps:
+        if word == "COPY" and not what.startswith("--from"):
+            missing = [name for name in what.split()[:-1] if not (ROOT / name).exists()]
+            assert not missing
+        for install in re.findall(r"pip \S*.*?install ([^&]*)", what) if word == "RUN" else ():
+            assert "--require-hashes" in install or "--no-index --no-deps" in install
