@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from moorage.http.wsgi import Application
     from moorage.store import Ledger
 
+CATALOG: Final = "catalog"
 OPERATOR: Final = Caller(user_id="operator", project_id="operator", roles=frozenset({"admin"}))
 """Whoever can open the database."""
 
@@ -127,7 +129,10 @@ def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
 
 @contextmanager
 def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
-    """A Placement service at a URL, as the options of `declare_access` say."""
+    """A Placement service, as the options of `declare_access` say.
+
+    Its URL may be `catalog`: then Keystone's catalog tells it.
+    """
     from moorage.client.credentials import GivenToken, Keystone
     from moorage.client.placement_wire import Options, PlacementWire
 
@@ -137,5 +142,9 @@ def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
     else:
         credentials = GivenToken(args.other_token or os.environ.get("OS_TOKEN") or "admin")
     options = Options(connections=max(args.connections, 1), timeout=args.timeout)
+    if url == CATALOG:
+        if not isinstance(credentials, Keystone):
+            raise InvalidDescription("the catalog is Keystone's: say --keystone as well")
+        url = credentials.endpoint()
     with PlacementWire(url, credentials, options) as wire:
         yield wire

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.admin import (
+    CATALOG,
     OPERATOR,
     Adder,
     declare_access,
@@ -49,14 +50,20 @@ class Placement(Command):
 
     examples = """
         moorage admin import placement --from postgresql://placement@db.example/placement --dry-run
-        moorage admin import placement --from http://pc:8778 --keystone --topology racks.yaml
+        moorage admin import placement --from catalog --keystone --topology racks.yaml
         moorage admin import placement --from http://127.0.0.1:8778 --mirror
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """From where, and what may happen to what is there."""
         add = parser.add_argument
-        add("--from", required=True, metavar="URL", dest="source", help="endpoint or database")
+        add(
+            "--from",
+            required=True,
+            metavar="URL",
+            dest="source",
+            help="endpoint or database, or `catalog` to look the endpoint up (with --keystone)",
+        )
         declare_access(parser, "from")
         add("--topology", metavar="FILE", help="rules or a mapping: where hosts stand")
         kept = parser.add_mutually_exclusive_group()
@@ -120,7 +127,7 @@ class _Source:
 
 @contextmanager
 def _source(args: argparse.Namespace) -> Iterator[_Source]:
-    if not args.source.startswith(("http://", "https://")):
+    if args.source != CATALOG and not args.source.startswith(("http://", "https://")):
         yield _Source(args.source, None, args.connections)
         return
     with service(args.source, args) as wire:
