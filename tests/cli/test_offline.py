@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from moorage.policies.registry import discover
+from moorage.testing.service import OPERATOR, Service
 
 
 def test_the_shop_is_sound(offline: Any) -> None:
@@ -32,6 +33,39 @@ def test_a_contradiction_is_status_3(offline: Any, tmp_path: Path) -> None:
     told = offline("ensemble", "check", str(bad))
     assert told.status == 3
     assert told.err.startswith("infeasible [static]  conflict (minimal): db-ha needs more than")
+
+
+def test_the_service_says_of_a_contradiction_what_the_check_says(
+    offline: Any, tmp_path: Path
+) -> None:
+    here = {"name": "here", "type": "fence", "members": ["a"], "domains": ["r1"]}
+    described = {
+        "name": "e",
+        "members": [{"name": "a", "count": 2, "resources": {"VCPU": 1}}],
+        "policies": [here, {**here, "name": "not-here", "type": "ban"}],
+    }
+    file = tmp_path / "e.yaml"
+    file.write_text(yaml.safe_dump(described), encoding="utf-8")
+    told = offline("ensemble", "check", str(file))
+    assert told.status == 3
+    service = Service()
+    refused = service.call("POST", "/ensembles", {"ensemble": described}, caller=OPERATOR)
+    service.close()
+    (error,) = refused.json["errors"]
+    assert error["detail"] in told.err
+    assert error["detail"] == (
+        "conflict (minimal): here needs hosts in r1 for 2 x a  <->  "
+        "not-here needs hosts outside r1 for 2 x a"
+    )
+
+
+def test_a_level_that_may_be_misspelt_is_pointed_out(offline: Any, tmp_path: Path) -> None:
+    shop = Path(__file__).parents[2] / "examples" / "shop.yaml"
+    odd = tmp_path / "odd.yaml"
+    odd.write_text(shop.read_text("utf-8").replace("level: rack", "level: rakc"), encoding="utf-8")
+    told = offline("ensemble", "check", str(odd))
+    assert told.status == 0
+    assert told.out.endswith("level rakc is not a usual one; did you mean rack?\n")
 
 
 @pytest.mark.parametrize(

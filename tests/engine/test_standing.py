@@ -1,6 +1,8 @@
 """What standing members break is accepted, and nothing may make it worse."""
 
 import itertools
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,12 +34,7 @@ def built(
     fleet = terrain([Host(host, {"VCPU": 9}) for host in HOSTS], topology)
     fixed = {MemberName("a", i): host for i, host in enumerate(stand.split())}
     asked = request({"a": (len(fixed) + coming, {"VCPU": 1})}, [policy], fixed=fixed)
-    asked = type(asked)(**{**vars_of(asked), "restated": frozenset(restated)})
-    return state(asked, fleet)
-
-
-def vars_of(asked: object) -> dict[str, object]:
-    return {name: value for name, value in vars(asked).items() if not name.startswith("_")}
+    return state(replace(asked, restated=frozenset(restated)), fleet)
 
 
 def allowed(made: Built) -> set[str]:
@@ -68,7 +65,7 @@ def allowed(made: Built) -> set[str]:
     ],
 )  # fmt: skip
 def test_what_is_broken_already_may_not_get_worse(
-    policy: tuple[str, dict[str, object]], stand: str, coming: int, amount: int, ways: set[str]
+    policy: tuple[str, dict[str, Any]], stand: str, coming: int, amount: int, ways: set[str]
 ) -> None:
     made = built(statement("p", policy[0], "a", **policy[1]), stand, coming)
     assert made.broken["p"].amount == amount
@@ -88,7 +85,7 @@ def test_what_is_broken_already_may_not_get_worse(
     ],
 )
 def test_what_is_not_the_fault_of_those_who_stand_is_required(
-    policy: tuple[str, dict[str, object]], stand: str, coming: int
+    policy: tuple[str, dict[str, Any]], stand: str, coming: int
 ) -> None:
     made = built(statement("p", policy[0], "a", **policy[1]), stand, coming)
     assert not made.broken
@@ -122,9 +119,7 @@ def test_sides_that_share_a_domain_are_left_alone_there() -> None:
     rack = Level("location", "rack")
     domains = {rack: made.terrain.domains(rack)}
     apart = Apart(policy="q", members=(*names[:1], names[4]), others=names[1:4], level=rack)
-    problem = type(made.problem)(
-        **{**vars(made.problem), "primitives": (apart,), "domains": domains}
-    )
+    problem = replace(made.problem, primitives=(apart,), domains=domains)
     told, broken = eased(problem)
     assert broken == {"q": Broken(1, names[:3])}
     rows = every_placement(told)

@@ -11,9 +11,11 @@ from moorage.domain.ensembles import MemberName, PolicyStatement, Role, Selector
 from moorage.domain.errors import Contradiction, InvalidDescription, UnknownName, UnknownPolicy
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Level
+from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.ideal import IdealGround
 from moorage.policies.registry import parse
-from moorage.policies.satisfiable import judge
+from moorage.policies.satisfiable import Satisfiable
+from moorage.policies.satisfiable import judge as count
 
 RACK = Level("location", "rack")
 LEVELS = {"location": ("rack",)}
@@ -33,6 +35,14 @@ def statement(name: str, kind: str, select: str, **parameters: object) -> Policy
 def described(**counts: int) -> tuple[list[Role], list[MemberName]]:
     roles = [Role(name=role, resources={"VCPU": 1}) for role in counts]
     return roles, [MemberName(role, i) for role, n in counts.items() for i in range(n)]
+
+
+def judge(
+    roles: list[Role], members: list[MemberName], statements: Sequence[PolicyStatement]
+) -> Satisfiable:
+    """As `moorage ensemble check` does."""
+    refuse_contradictions(roles, members, statements)
+    return count(roles, members, statements)
 
 
 def least(statements: Sequence[PolicyStatement], **counts: int) -> Mapping[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 class Check(Command):
     """Judge a description offline: names, policies, contradictions.
 
-    Needs neither a server nor a token. Policies are judged on an ideal, empty fleet: those that
-    no fleet can meet are named (exit status 3), otherwise the least number of domains. Sizes,
-    traits, and the domains that fence and ban name are the service's to judge.
+    Needs neither a server nor a token. Policies that no fleet can meet are named, as the service
+    would name them (exit status 3); otherwise the least number of domains on an ideal, empty fleet
+    is. Which levels and domains there are, sizes and traits are the service's to judge; a level
+    with an unusual name is pointed out.
     """
 
     examples = "moorage ensemble check shop.yaml"
@@ -34,6 +36,7 @@ class Check(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         """Judge."""
         from moorage.client.description import read_description
+        from moorage.policies.contradiction import refuse_contradictions
         from moorage.policies.satisfiable import judge
 
         with reading(args.file):
@@ -43,7 +46,9 @@ class Check(Command):
             for one in described.roles
         ]
         members = [MemberName(one.name, i) for one in described.roles for i in range(one.count)]
+        refuse_contradictions(roles, members, described.policies)
         verdict = judge(roles, members, described.policies)
+        unusual = _unusual(described.policies)
         body = {
             "check": {
                 "roles": len(roles),
@@ -51,12 +56,14 @@ class Check(Command):
                 "policies": len(described.policies),
                 "settled": verdict.proved,
                 "least_domains": {str(level): count for level, count in verdict.least.items()},
+                "unusual_levels": sorted(unusual),
             }
         }
         said = (
             f"OK {counted(len(roles), 'role')}, {counted(len(members), 'member')},"
             f" {counted(len(described.policies), 'policy', 'policies')};"
             f" {_verdict(verdict, _named(described.policies))}"
+            + "".join(f"\nlevel {name} is not a usual one{hint}" for name, hint in unusual.items())
         )
         return Shown(body, said)
 
@@ -72,6 +79,20 @@ def _named(policies: Sequence[PolicyStatement]) -> list[str]:
         for fence in fences
         if isinstance(fence, Fence)
     ]
+
+
+def _unusual(policies: Sequence[PolicyStatement]) -> dict[str, str]:
+    """Levels of the default tree that few fleets have, each with what may have been meant."""
+    from moorage.domain.topology import DEFAULT_TREE, HOST
+    from moorage.policies.ideal import ORDER
+
+    found = {}
+    for one in policies:
+        level, tree = one.parameters.get("level"), one.parameters.get("tree", DEFAULT_TREE)
+        if isinstance(level, str) and tree == DEFAULT_TREE and level not in {HOST, *ORDER}:
+            near = difflib.get_close_matches(level, (HOST, *ORDER), n=1, cutoff=0.6)
+            found[level] = f"; did you mean {near[0]}?" if near else ""
+    return found
 
 
 def _verdict(verdict: Satisfiable, named: Sequence[str]) -> str:

@@ -140,23 +140,28 @@ class _View:
                 return self._at_most(one, domain_of, counts)
             case SameDomain():
                 return self._same_domain(one, domain_of, counts)
+            case _:
+                return self._limited(one, domain_of, counts)
+
+    def _limited(
+        self, one: AtMostTogether | AtLeastDomains | Skew, domain_of: Ints, counts: Ints
+    ) -> tuple[Broken, Iterable[Primitive]]:
+        """Those of which the least excess can be had by another limit."""
+        to_blame, surplus = list(range(len(counts))), 0
+        match one:
             case AtMostTogether():
-                fullest = np.argsort(-counts, kind="stable")[: one.domains]
-                surplus = int(counts[fullest].sum()) - one.limit
-                members = self._standing_in(domain_of, one.members, fullest.tolist())
+                to_blame = np.argsort(-counts, kind="stable")[: one.domains].tolist()
+                surplus = int(counts[to_blame].sum()) - one.limit
             case AtLeastDomains():
-                coming = len(self._moving(one.members))
-                surplus = one.limit - int((counts > 0).sum()) - coming
-                members = self._standing_in(domain_of, one.members, range(len(counts)))
+                surplus = one.limit - int((counts > 0).sum()) - len(self._moving(one.members))
             case Skew():
                 top = int(counts.max(initial=0))
+                to_blame = np.flatnonzero(counts == top).tolist()
                 surplus = top - self._level(one, counts) - one.limit
-                members = self._standing_in(
-                    domain_of, one.members, np.flatnonzero(counts == top).tolist()
-                )
         amount = 0 if self._hopeless(one) else max(0, surplus)
-        less = -amount if isinstance(one, AtLeastDomains) else amount
-        return Broken(amount, members), (replace(one, limit=one.limit + less),)
+        limit = one.limit + (-amount if isinstance(one, AtLeastDomains) else amount)
+        members = self._standing_in(domain_of, one.members, to_blame)
+        return Broken(amount, members), (replace(one, limit=limit),)
 
     def _hopeless(self, one: AtMostTogether | AtLeastDomains | Skew) -> bool:
         """Whether more members are to come where even all of them, moved freely, could not do."""

@@ -1,4 +1,4 @@
-"""Can these policies be met at all, and by how many domains at least?
+"""By how many domains at least can these policies be met, if at all?
 
 Judged on an ideal fleet (see `ideal`), by a search of its own that any caller can afford: members
 go one after the other, equal domains are tried once, and a primitive prunes as soon as the members
@@ -9,18 +9,20 @@ depends on a real fleet (`fence`, `ban`, `exclusive`, traits, sizes) is left to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import Phase, edges
-from moorage.domain.errors import Contradiction, UnknownName
+from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.ideal import IdealGround, ordered, usual_rank
+from moorage.policies.ideal import ORDER, IdealGround, ordered, usual_rank
 from moorage.policies.ideal_search import GaveUp, search
 from moorage.policies.registry import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
     from moorage.policies.contract import Edge, Policy
@@ -29,6 +31,10 @@ FAN_OUT: Final = 16
 """Most domains tried under one domain of a higher level; alone, a level gets one per member."""
 MOST_LEAVES: Final = 4_000
 """Largest ideal fleet, in combinations of lowest domains."""
+MOST_NUMBERS: Final = 200
+"""Numbers of domains that are tried one after the other."""
+SETTLED: Final = 100
+"""Members of the largest ensemble that is searched for contradictions."""
 ATTEMPTS: Final = 12
 """Domains added one by one before plenty is tried."""
 
@@ -51,33 +57,79 @@ class _Rule:
 def judge(
     roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
 ) -> Satisfiable:
-    """Judge the required policies of a description.
+    """Count the domains that the required policies of a description take.
+
+    They are taken not to contradict each other: `contradiction` says so first.
 
     Raises:
-        Contradiction: no placement on any fleet meets them; names a minimal set of policies.
         UnknownPolicy, InvalidDescription: a policy cannot be understood.
         UnknownName: a policy selects no member.
     """
-    rules = [_rule(one, roles, members) for one in statements]
-    rules = [rule for rule in rules if rule.statement.required and _at_creation(rule)]
-    least = _nested(_alone(rules))
+    rules = _rules(roles, members, statements)
+    try:
+        least = _nested(_alone(rules))
+    except GaveUp:
+        return Satisfiable({}, proved=False)
     for counts in _growing(least, _generous(rules, len(members))):
         try:
             if _holds(rules, members, counts):
                 return Satisfiable(_with_hosts(counts, rules))
         except GaveUp:
             continue
-    return _at_last(rules, members)
-
-
-def _at_last(rules: Sequence[_Rule], members: Sequence[MemberName]) -> Satisfiable:
-    """With plenty of everything: a contradiction, or nothing that can be settled here."""
-    try:
-        if not _holds(rules, members, _generous(rules, len(members))):
-            raise _contradiction(rules, members)
-    except GaveUp:
-        pass
     return Satisfiable({}, proved=False)
+
+
+def impossible(
+    roles: Sequence[Role],
+    members: Sequence[MemberName],
+    statements: Sequence[PolicyStatement],
+    levels: Mapping[str, tuple[str, ...]] | None,
+) -> bool:
+    """Whether it is settled that no fleet can meet the required policies.
+
+    Judged are those that name a level, where the order of levels is known. More domains can only
+    help, so plenty of each are tried; a skew is bounded over all domains there are, so with one
+    every number is tried. What is too large to be settled, is not.
+    """
+    if len(members) > SETTLED:
+        return False
+    rules = _comparable(_rules(roles, members, statements), levels)
+    plenty = _generous(rules, len(members))
+    tried: Iterable[Mapping[Level, int]] = (plenty,)
+    if any("max_skew" in rule.statement.parameters for rule in rules):
+        numbers = [range(1, count + 1) for count in plenty.values()]
+        if prod(len(some) for some in numbers) > MOST_NUMBERS:
+            return False
+        tried = (dict(zip(plenty, counts, strict=True)) for counts in product(*numbers))
+    try:
+        return not any(
+            _holds(rules, members, counts) for counts in tried if counts == _nested(counts)
+        )
+    except GaveUp:
+        return False
+
+
+def _comparable(
+    rules: Sequence[_Rule], levels: Mapping[str, tuple[str, ...]] | None
+) -> list[_Rule]:
+    """Rules of trees in which it is known which level stands above which."""
+    known = {
+        tree: len(names) < 2  # noqa: PLR2004 - one level needs no order
+        or (
+            set(names) <= set(ORDER)
+            if levels is None
+            else names == tuple(one for one in levels.get(tree, ()) if one in names)
+        )
+        for tree, names in ordered(_levels(rules)).items()
+    }
+    return [rule for rule in rules if (level := _level(rule)) is not None and known[level.tree]]
+
+
+def _rules(
+    roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
+) -> list[_Rule]:
+    rules = [_rule(one, roles, members) for one in statements]
+    return [rule for rule in rules if rule.statement.required and _at_creation(rule)]
 
 
 def _at_creation(rule: _Rule) -> bool:
@@ -140,7 +192,7 @@ def _alone(rules: Sequence[_Rule]) -> dict[Level, int]:
     """Level -> the most domains that a policy of that level needs by itself.
 
     Raises:
-        Contradiction: a policy cannot be met at all.
+        GaveUp: how many one needs was not found.
     """
     least = {
         Level(tree, name): 1 for tree, names in ordered(_levels(rules)).items() for name in names
@@ -162,7 +214,7 @@ def _domains_for(rule: _Rule, edge: Edge, level: Level) -> int:
                 return count
         except GaveUp:
             continue
-    raise _contradiction(only, edge)
+    raise GaveUp
 
 
 def _holds(
@@ -248,20 +300,3 @@ def _level(rule: _Rule) -> Level | None:
     """The level that the policy speaks of, if it is a policy about one."""
     level, tree = getattr(rule.policy, "level", None), getattr(rule.policy, "tree", None)
     return Level(tree, level) if isinstance(level, str) and isinstance(tree, str) else None
-
-
-def _contradiction(rules: Sequence[_Rule], members: Sequence[MemberName]) -> Contradiction:
-    """A minimal set of rules that cannot hold together, by leaving out one after the other."""
-    kept = list(rules)
-    for rule in rules:
-        others = [one for one in kept if one is not rule]
-        if not _holds(others, members, _generous(others, len(members))):
-            kept = others
-    names = tuple(rule.statement.name for rule in kept)
-    ground = _ground(kept, _generous(kept, len(members)))
-    needs = "  <->  ".join(
-        f"{rule.statement.name} needs {rule.policy.needs(edge, ground)}"
-        for rule in kept
-        for edge in rule.edges[:1]
-    )
-    return Contradiction(f"conflict (minimal): {needs}", policies=names)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, LimitExceeded, UnknownName
+from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.registry import parse
-from moorage.policies.static import check
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
@@ -37,7 +37,7 @@ def check_policies(topology: Topology, ensemble: Ensemble) -> None:
             error.path = f"{path}.{error.path}"
             raise
         check_selectors(ensemble, statement, path)
-    check(
+    refuse_contradictions(
         ensemble.roles,
         [member.name for member in ensemble.members],
         ensemble.policies,

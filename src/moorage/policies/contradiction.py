@@ -1,0 +1,72 @@
+"""Policies that no placement on any fleet can meet together: found one way, told one way.
+
+The service refuses them when an ensemble is described, and `moorage ensemble check` offline. Two
+searches look for them, the cheap one first: `static` reads them off the primitives, however many
+members there are; for few members `satisfiable` tries an ideal fleet with plenty of everything.
+What either finds is made minimal, and told by what each policy needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import Phase, edges
+from moorage.domain.errors import Contradiction
+from moorage.policies.registry import parse
+from moorage.policies.satisfiable import impossible
+from moorage.policies.static import contradictory
+from moorage.policies.wishes import WishGround
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+
+
+def refuse_contradictions(
+    roles: Sequence[Role],
+    members: Sequence[MemberName],
+    statements: Sequence[PolicyStatement],
+    *,
+    levels: Mapping[str, tuple[str, ...]] | None = None,
+) -> None:
+    """Let required policies pass unless they contradict each other, or one itself.
+
+    `levels` are the trees' levels from the top down, where they are known; otherwise the usual
+    ones are taken for granted, and others cannot be compared.
+
+    Raises:
+        Contradiction: a minimal set of policies is named, with what each needs.
+        UnknownPolicy, InvalidDescription: a policy cannot be understood.
+    """
+    asked = [one for one in statements if one.required and Phase.CREATE in one.phases]
+
+    def contradict(some: Sequence[PolicyStatement]) -> bool:
+        return contradictory(roles, members, some, levels=levels) or impossible(
+            roles, members, some, levels
+        )
+
+    if not contradict(asked):
+        return
+    for one in tuple(asked):
+        others = [other for other in asked if other is not one]
+        if others and contradict(others):
+            asked = others
+    raise Contradiction(
+        f"conflict (minimal): {_needs(roles, members, asked, levels)}",
+        policies=tuple(one.name for one in asked),
+    )
+
+
+def _needs(
+    roles: Sequence[Role],
+    members: Sequence[MemberName],
+    statements: Sequence[PolicyStatement],
+    levels: Mapping[str, tuple[str, ...]] | None,
+) -> str:
+    ground = WishGround(levels)
+    return "  <->  ".join(
+        f"{one.name} needs {parse(one).needs(edge, ground)}"
+        for one in statements
+        for edge in edges(one, roles, members)[:1]
+    )
