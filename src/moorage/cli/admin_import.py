@@ -87,9 +87,9 @@ class Placement(Command):
             content = source.read(tell)
             topology = None if rules is None else rules(content)
             with ledger(args) as store:
-                planned = plan(store, OPERATOR, content, topology=topology, permission=permission)
+                planned = plan(store, OPERATOR, content, topology=topology)
                 if args.dry_run:
-                    return _told_plan(planned)
+                    return _told_plan(planned, permission)
                 written = Adder(tell, "writing", planned.steps)
                 take_over(store, planned, permission, advance=written.advance)
                 found = verify(store, source, content, tell)
@@ -97,6 +97,7 @@ class Placement(Command):
             "source": counts(content),
             "ledger": found.ledger,
             "written": planned.steps,
+            "removed": planned.removed(permission),
             "remarks": list(content.remarks),
             "overages": [_overage(one) for one in overages(content)],
             "unplaced": _unplaced(content, topology),
@@ -234,21 +235,36 @@ def _overage(one: Any) -> dict[str, Any]:  # noqa: ANN401 - content.Overage
     }
 
 
-def _told_plan(planned: Plan) -> Shown:
-    from moorage.domain.content import counts, overages
+def _told_plan(planned: Plan, permission: Permission) -> Shown:
+    from moorage.domain.content import Way, counts, overages
+    from moorage.domain.errors import Conflict
+    from moorage.usecases.take_over import check
 
-    body = {
+    refusal = None
+    try:
+        check(planned, permission)
+    except Conflict as error:
+        refusal = error.message
+
+    body: dict[str, Any] = {
         "source": counts(planned.source),
         "ledger": counts(planned.ledger),
         "would_write": planned.steps,
+        "would_remove": planned.removed(permission),
+        "refused": refusal,
         "topology": planned.topology is not None,
         "remarks": list(planned.source.remarks),
         "overages": [_overage(one) for one in overages(planned.source)],
         "unplaced": _unplaced(planned.source, planned.topology),
         "differences": [_difference(one) for one in planned.differences],
     }
-    parts = [_counts(body), *_remarks(body), f"would write {planned.steps}; nothing was written"]
-    return Shown(body, stack(*parts))
+    unlike = [one for one in body["differences"] if one["way"] != Way.MISSING]
+    parts = [_counts(body), *_remarks(body), *_unlike(unlike)]
+    if refusal is not None:
+        return Shown(body, stack(*parts, f"would be refused: {refusal}"), CONFLICT)
+    gone = body["would_remove"]
+    would = f"would write {planned.steps}" + (f" and remove {gone}" if gone else "")
+    return Shown(body, stack(*parts, f"{would}; nothing was written"))
 
 
 def _counts(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
@@ -270,13 +286,22 @@ def _remarks(body: Mapping[str, Any]) -> Iterator[Any]:
         yield f"without a place in tree {tree}: {counted(len(names), 'host')}, {names[0]} the first"
 
 
-def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
-    parts = [_counts(body), *_remarks(body)]
-    for one in body["differences"][:SHOWN]:
+def _unlike(told: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    for one in told[:SHOWN]:
         detail = f": {one['detail']}" if one["detail"] else ""
-        parts.append(f"{one['kind']} {one['subject']} {one['way']}{detail}")
+        yield f"{one['kind']} {one['subject']} {one['way']}{detail}"
+    if len(told) > SHOWN:
+        yield f"… and {len(told) - SHOWN} more"
+
+
+def _removed(count: int) -> str:
+    return f", removed {count}" if count else ""
+
+
+def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    parts = [_counts(body), *_remarks(body), *_unlike(body["differences"])]
     parts += [f"answered differently: {path}" for path in body["answered_differently"][:SHOWN]]
-    verdict = f"wrote {body['written']}; " + (
+    verdict = f"wrote {body['written']}{_removed(body['removed'])}; " + (
         f"{counted(len(body['differences']), 'difference')}" if body["differences"] else "all equal"
     )
     if body["questions"]:

@@ -36,7 +36,7 @@ from moorage.usecases.access import for_operators
 from moorage.usecases.ledger_content import ledger_content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from moorage.domain.changes import Change
     from moorage.domain.content import Content, Difference
@@ -68,6 +68,8 @@ class Plan:
     ledger: Content
     differences: tuple[Difference, ...]
     topology: Topology | None = None
+    """One to be written; None if there is none, or it is there."""
+    replaces_topology: bool = False
 
     def subjects(self, kind: str, way: Way) -> list[str]:
         """UUIDs (or names) of what differs in this way."""
@@ -79,21 +81,19 @@ class Plan:
         kinds = (PROVIDER, CONSUMER)
         return sum(one.kind in kinds and one.way is not Way.BESIDES for one in self.differences)
 
+    def removed(self, permission: Permission) -> int:
+        """Providers and consumers that go."""
+        if permission is not Permission.MIRROR:
+            return 0
+        return sum(len(self.subjects(kind, Way.BESIDES)) for kind in (PROVIDER, CONSUMER))
 
-def plan(
-    store: Store,
-    caller: Caller,
-    source: Content,
-    *,
-    topology: Topology | None,
-    permission: Permission,
-) -> Plan:
-    """Compare, and refuse what the permission does not cover.
+
+def plan(store: Store, caller: Caller, source: Content, *, topology: Topology | None) -> Plan:
+    """Compare the ledger with the source.
 
     Raises:
         Forbidden: the caller is no operator.
         UnknownName: the source uses a standard class or trait that is not known here.
-        Conflict: the ledger has something that differs, or that the source does not have.
     """
     for_operators(caller)
     _check_names(store, source)
@@ -101,9 +101,8 @@ def plan(
     found = tuple(differences(source, ledger))
     known = store.snapshot().topology
     fresh = None if topology is None or _shape(topology) == _shape(known) else topology
-    if permission is Permission.ADD:
-        _refuse_changes(found, another=fresh is not None and _shape(known) != _shape(EMPTY))
-    return Plan(source, ledger, found, fresh)
+    replaces = fresh is not None and _shape(known) != _shape(EMPTY)
+    return Plan(source, ledger, found, fresh, replaces)
 
 
 def _check_names(store: Store, source: Content) -> None:
@@ -125,11 +124,19 @@ def _shape(topology: Topology) -> tuple[object, ...]:
     )
 
 
-def _refuse_changes(found: Sequence[Difference], *, another: bool) -> None:
+def check(planned: Plan, permission: Permission) -> None:
+    """Let a plan pass that the permission covers.
+
+    Raises:
+        Conflict: the ledger has something that differs, or that the source does not have.
+    """
+    if permission is not Permission.ADD:
+        return
     # A class or trait of its own harms nobody, and only adds to what can be said.
-    lost = [one for one in found if one.way is not Way.MISSING and one.kind in {PROVIDER, CONSUMER}]
+    kinds = {PROVIDER, CONSUMER}
+    lost = [o for o in planned.differences if o.way is not Way.MISSING and o.kind in kinds]
     told = [f"{one.kind} {one.subject} {_WAYS[one.way]}" for one in lost[:SHOWN]]
-    if another:
+    if planned.replaces_topology:
         told.append("another topology is loaded")
     if told:
         more = f" (and {len(lost) - SHOWN} more)" if len(lost) > SHOWN else ""
@@ -157,8 +164,10 @@ def take_over(
     goes comes in one transaction: nothing is free in between that is taken before and after.
 
     Raises:
+        Conflict: the permission does not cover it; nothing is written.
         Busy, Conflict, UnknownName: from the commits. What was committed stays.
     """
+    check(planned, permission)
     commits = 0
     for changes, weight in _steps(planned, permission):
         if changes:

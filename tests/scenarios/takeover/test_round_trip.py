@@ -188,9 +188,14 @@ def test_a_source_that_lives_on_is_mirrored(
     refused = admin(*words)
     assert refused.status == 4
     assert "neither empty nor a part of the source" in refused.err
+    dry = admin(*words, "--dry-run")
+    assert dry.status == 4
+    assert "would be refused" in dry.out
+    would = admin.body(*words, "--dry-run", "--mirror")
+    assert (would["refused"], would["would_remove"]) == (None, 3)
     updated = admin(*words, "--update")
     assert updated.status == 4
     assert "az1-r2-n3 already exists" in updated.err
     mirrored = admin.body(*words, "--mirror")
-    assert mirrored["differences"] == []
+    assert (mirrored["differences"], mirrored["removed"]) == ([], 3)
     assert mirrored["source"] == mirrored["ledger"]

@@ -1,0 +1,144 @@
+"""Taking over into a ledger that has a life of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moorage.domain.changes import Changeset, CreateProvider, CreateTrait, PutInventories
+from moorage.domain.consumers import Consumer
+from moorage.domain.content import AllocationSet, Content, differences
+from moorage.domain.errors import Conflict, Forbidden, UnknownName
+from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.store import open_store
+from moorage.testing.service import OPERATOR, TENANT
+from moorage.usecases import take_over as use_case
+from moorage.usecases.ledger_content import ledger_content
+from moorage.usecases.take_over import Permission, Plan, plan, take_over
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.store import Ledger
+
+ADD, UPDATE, MIRROR = Permission
+
+
+def provider(uuid: str, parent: str | None = None, root: str | None = None) -> ResourceProvider:
+    stock = (Inventory("VCPU", 4),)
+    return ResourceProvider(uuid, f"name of {uuid}", parent, root or uuid, 3, inventories=stock)
+
+
+def server(uuid: str, *hosts: str) -> AllocationSet:
+    return AllocationSet(
+        Consumer(uuid, "project", "user", "INSTANCE", 2), {host: {"VCPU": 1} for host in hosts}
+    )
+
+
+# Children before their parents, as a source may list them.
+PROVIDERS = [provider("c", "b", "a"), provider("b", "a", "a"), provider("a"), provider("d")]
+SOURCE = Content(
+    providers={one.uuid: one for one in PROVIDERS},
+    consumers={uuid: server(uuid, host) for uuid, host in (("s1", "a"), ("s2", "c"), ("s3", "d"))},
+    traits=frozenset({"CUSTOM_OLD"}),
+)
+RACKS = Topology.build(
+    {"location": ("rack",)}, [Domain("r", "rack")], [Attachment("name of a", "r")]
+)
+
+
+@pytest.fixture
+def store() -> Iterator[Ledger]:
+    ledger = open_store("sqlite://")
+    yield ledger
+    ledger.close()
+
+
+def planned(store: Ledger, source: Content = SOURCE, topology: Topology | None = None) -> Plan:
+    return plan(store, OPERATOR, source, topology=topology)
+
+
+def unlike(store: Ledger, source: Content = SOURCE) -> list[str]:
+    return [one.subject for one in differences(source, ledger_content(store))]
+
+
+def test_only_operators(store: Ledger) -> None:
+    with pytest.raises(Forbidden):
+        plan(store, TENANT, SOURCE, topology=None)
+
+
+def test_pages_leave_a_sound_ledger(store: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(use_case, "PROVIDERS_AT_ONCE", 1)
+    monkeypatch.setattr(use_case, "CONSUMERS_AT_ONCE", 2)
+    seen: list[int] = []
+    commits = take_over(store, planned(store, topology=RACKS), ADD, advance=seen.append)
+    assert commits == 1 + 4 + 2 + 1
+    assert sum(seen) == planned(store, Content()).removed(MIRROR) == 7
+    assert unlike(store) == []
+    assert planned(store, topology=RACKS).topology is None
+    assert take_over(store, planned(store), ADD) == 0
+
+
+def test_what_is_there_besides_is_refused_and_mirrored_away(store: Ledger) -> None:
+    own = (CreateProvider("own", "own"), PutInventories("own", (Inventory("VCPU", 1),), None))
+    store.commit(Changeset((*own, CreateTrait("CUSTOM_OWN"))))
+    found = planned(store)
+    with pytest.raises(Conflict, match="resource provider own is not in the source"):
+        take_over(store, found, ADD)
+    assert ledger_content(store).providers.keys() == {"own"}
+    take_over(store, found, UPDATE)
+    assert unlike(store) == ["CUSTOM_OWN", "own"]
+    take_over(store, planned(store), MIRROR)
+    assert unlike(store) == ["CUSTOM_OWN"]
+
+
+def test_what_differs_is_refused_and_updated_at_once(store: Ledger) -> None:
+    take_over(store, planned(store), ADD)
+    later = replace(
+        SOURCE,
+        providers={
+            **SOURCE.providers,
+            "d": replace(provider("d"), generation=9, inventories=(Inventory("DISK_GB", 5),)),
+            "e": provider("e"),
+        },
+        consumers={
+            **SOURCE.consumers,
+            "s3": AllocationSet(
+                replace(server("s3").consumer, generation=7), {"d": {"DISK_GB": 5}}
+            ),
+            "s4": server("s4", "e", "a"),
+        },
+    )
+    found = planned(store, later)
+    with pytest.raises(Conflict, match="resource provider d differs; consumer s3 differs"):
+        take_over(store, found, ADD)
+    assert unlike(store) == []
+    assert take_over(store, found, UPDATE) == 1
+    assert unlike(store, later) == []
+
+
+def test_another_topology_is_refused(store: Ledger) -> None:
+    take_over(store, planned(store, topology=RACKS), ADD)
+    other = replace(RACKS, attachments={})
+    with pytest.raises(Conflict, match="another topology"):
+        take_over(store, planned(store, topology=other), ADD)
+    take_over(store, planned(store, topology=other), UPDATE)
+    assert store.snapshot().topology.attachments == {}
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        replace(provider("x"), inventories=(Inventory("NEWER", 1),)),
+        replace(provider("x"), traits=frozenset({"HW_NEWER"})),
+    ],
+)
+def test_standard_names_that_are_not_known_here(store: Ledger, strange: ResourceProvider) -> None:
+    source = replace(SOURCE, providers={**SOURCE.providers, "x": strange})
+    with pytest.raises(UnknownName, match="NEWER") as caught:
+        planned(store, source)
+    assert caught.value.path == "name of x"
+    assert unlike(store) == unlike(store, SOURCE)
