@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gen import commands, metrics, microversions, native_api, policies, settings
+from gen import commands, metrics, microversions, native_api, policies, rules, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,6 +17,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/microversions.md": microversions.page,
     "reference/settings.md": settings.page,
     "reference/metrics.md": metrics.page,
+    "reference/rules.md": rules.page,
     "reference/cli.md": commands.page,
     "reference/api.md": native_api.page,
 }

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 from gen.markdown import code, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ABOUT: Final = """\
-The rules a [policy file](../guide/access.md#rules) may change, with what they take by default. Every
-route that asks for a token has one. Roles count when they are roles in a project; whose things one
-then sees is not a matter of rules."""
-NAMES: Final = """\
-Rules of a policy file may refer to these names, change them, and add others."""
+The rules a [policy file](../guide/access.md#rules) may change, with what they take by default.
+Every route that asks for a token has one. Roles count when they are roles in a project; whose
+things one then sees is not a matter of rules."""
+NAMES: Final = "Rules of a policy file may refer to these names, change them, and add others."
 OPERATORS: Final = """\
-Whoever meets a rule that is by default for operators acts as one in that request, and in no other."""
+Whoever meets a rule that is by default for operators acts as one in that request, and in no
+other."""
 
 
 def page() -> str:
@@ -45,7 +45,7 @@ def page() -> str:
                 ("Name", "Check"),
                 (
                     (code(name), code(check))
-                    for name, check in (KNOWN | theirs).items()
+                    for name, check in {**KNOWN, **theirs}.items()
                     if ":" not in name
                 ),
             ),
@@ -60,7 +60,7 @@ def native() -> Iterator[tuple[str, str]]:
     return ((route.rule, f"{route.method} {route.path}") for route in ROUTES)
 
 
-def rows(known: dict[str, str], used: list[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
+def rows(known: Mapping[str, str], used: list[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
     """A rule, its check, and where it is asked."""
     for rule in dict.fromkeys(rule for rule, _ in used if rule):
         places = ", ".join(code(place) for name, place in used if name == rule)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from moorage.api.placement import create_app
-from moorage.api.placement.access import DEFAULT, Access
+from moorage.api.placement.access import DEFAULT
+from moorage.http.access_rules import Access
 from moorage.http.auth import noauth2
 from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount

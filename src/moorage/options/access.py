@@ -46,8 +46,8 @@ ACCESS: Final = (
         str,
         "",
         "FILE",
-        "Access rules of the Placement API other than the defaults: a YAML file of oslo.policy,"
-        " with the rule names of Placement. Read again when it changes. Empty: the defaults.",
+        "Access rules other than the defaults, of both APIs: a YAML file of oslo.policy. Read again"
+        " when it changes. Empty: the defaults.",
     ),
     Setting(
         "enforce_new_defaults",

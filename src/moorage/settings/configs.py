@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api.placement.access import RulesConfig
 from moorage.domain.period import SECOND
+from moorage.http.access_rules import RulesConfig
 from moorage.http.config import (
     CallersConfig,
     LogConfig,

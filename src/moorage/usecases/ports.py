@@ -31,11 +31,13 @@ class Caller:
     request_id: str = ""
     project_scoped: bool = True
     """Whether the roles are roles in a project, not in the system or a domain."""
+    as_operator: bool = False
+    """Whether an access rule lets it act as one in this request, whatever its roles."""
 
     @property
     def operator(self) -> bool:
         """Whether the caller sees every project, host names and exact counts."""
-        return bool(self.roles & {"admin", "service"})
+        return self.as_operator or bool(self.roles & {"admin", "service"})
 
 
 @dataclass(frozen=True, slots=True)

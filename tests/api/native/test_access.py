@@ -1,12 +1,19 @@
 """Route by role, and project by project."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from falcon.testing import TestClient
 
+from moorage.api.native import create_app
 from moorage.api.native.access import Access
 from moorage.api.native.routes import ROUTES, simulation
+from moorage.api.native.rules import KNOWN, access_by, by_default
+from moorage.api.placement import rules as placement_rules
+from moorage.domain.errors import InvalidDescription
+from moorage.http.access_rules import RulesConfig
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, HandClock, Service
 from moorage.usecases.ports import Caller
 
@@ -22,6 +29,7 @@ MAY = {
     Access.MEMBER: {OPERATOR, SERVICE, MANAGER, TENANT},
     Access.OPERATOR: {OPERATOR, SERVICE},
 }
+GUARDED = tuple(route for route in ALL if route.access is not Access.ANYONE)
 ABSENT = "11111111-2222-4333-8444-555555555555"
 
 
@@ -52,6 +60,94 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
     writes = [one for one in ALL if one.method != "GET"]
     assert all(one.access in {Access.MEMBER, Access.OPERATOR} for one in writes)
     assert {one.path for one in ALL if one.access is Access.ANYONE} == {"/", "/openapi.json"}
+
+
+def test_every_route_has_a_rule_of_its_own_and_every_rule_a_route() -> None:
+    names = [route.rule for route in GUARDED]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"moorage:[a-z_]+:[a-z_]+", name) for name in names), names
+    assert {name for name in KNOWN if ":" in name} == set(names)
+    assert {route.rule for route in ALL if route.access is Access.ANYONE} == {""}
+
+
+@pytest.mark.parametrize("caller", sorted(MAY[Access.ANYONE], key=repr), ids=repr)
+def test_the_quick_defaults_say_what_oslo_policy_says(caller: Caller, tmp_path: Path) -> None:
+    # The same checks in other words make oslo.policy judge every rule.
+    file = tmp_path / "policy.yaml"
+    file.write_text("".join(f'"{name}": "({check})"\n' for name, check in KNOWN.items()))
+    judge = access_by(RulesConfig(str(file)), {})
+    for route in GUARDED:
+        assert judge(route.rule, caller, "p") == by_default(route.rule, caller, "p"), route.rule
+
+
+def guarded_by(service: Service, text: str, path: Path) -> TestClient:
+    path.write_text(text)
+    access = access_by(RulesConfig(str(path)), {})
+    return TestClient(create_app(service.parts, clock=service.clock, access=access))
+
+
+def status(client: TestClient, route: Any, caller: Caller) -> int:
+    path = re.sub(r"\{\w+(:\w+)?\}", ABSENT, route.path)
+    answer = client.simulate_request(
+        route.method,
+        path,
+        root_path="/v1",
+        body="{}",
+        headers={"If-Match": "*"},
+        extras={"moorage.request_id": "req-x", "moorage.caller": caller},
+    )
+    assert answer.status_code != 500
+    return answer.status_code
+
+
+@pytest.mark.parametrize("route", GUARDED, ids=lambda route: route.rule)
+def test_a_policy_file_opens_and_closes_each_route(
+    service: Service, route: Any, tmp_path: Path
+) -> None:
+    own = guarded_by(service, f'"{route.rule}": "role:unrelated"\n', tmp_path / "policy.yaml")
+    assert status(own, route, STRANGER) != 403, "the file's role may, down to the use case"
+    for caller in (OPERATOR, SERVICE, MANAGER, TENANT, READER, IN_SYSTEM):
+        assert status(own, route, caller) == 403
+    for other in GUARDED:
+        if other.rule != route.rule:
+            assert status(own, other, STRANGER) == 403, other.rule
+            break
+
+
+def test_the_rule_of_a_route_makes_nobody_an_operator_elsewhere(
+    service: Service, held: dict[str, Any], tmp_path: Path
+) -> None:
+    text = "".join(f'"{route.rule}": "@"\n' for route in GUARDED)
+    open_to_all = guarded_by(service, text, tmp_path / "policy.yaml")
+    ensemble = next(one for one in GUARDED if one.rule == "moorage:ensembles:show")
+    path = ensemble.path.replace("{id}", held["ensemble"]["id"])
+    answer = open_to_all.simulate_get(
+        path, root_path="/v1", extras={"moorage.request_id": "r", "moorage.caller": OTHER}
+    )
+    assert answer.status_code == 404, "another project's stay another project's"
+
+
+def test_a_file_may_speak_of_both_apis_and_mistakes_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        '"placement:usages": "rule:moorage_reader"\n"moorage:fleet:show": "rule:admin_api"\n'
+    )
+    others = placement_rules.defaults(new=False)
+    ours = access_by(RulesConfig(str(file)), others)
+    theirs = placement_rules.access_by(RulesConfig(str(file)), KNOWN)
+    assert (
+        ours("moorage:fleet:show", SERVICE, "p"),
+        ours("moorage:fleet:show", OPERATOR, "p"),
+    ) == (
+        False,
+        True,
+    )
+    assert theirs("placement:usages", READER, "q")
+    file.write_text('"moorage:fleet:shwo": "@"\n')
+    with pytest.raises(InvalidDescription, match="there is no rule moorage:fleet:shwo"):
+        access_by(RulesConfig(str(file)), others)
+    with pytest.raises(InvalidDescription, match="there is no rule moorage:fleet:shwo"):
+        placement_rules.access_by(RulesConfig(str(file)), KNOWN)
 
 
 def others(held: dict[str, Any], claim: str) -> list[tuple[str, str, Any]]:

@@ -1,21 +1,24 @@
-"""Who may use a route: the table of access, beside the routes.
+"""Who may use a route: what its rule takes by default, and the door.
 
-Whose things a caller sees is the use cases' affair; here only the role counts.
+Whose things a caller sees is the use cases' affair; here only the rule counts.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Forbidden
 
 if TYPE_CHECKING:
+    from moorage.api.native.route import Route
+    from moorage.http import access_rules
     from moorage.usecases.ports import Caller
 
 
 class Access(StrEnum):
-    """The least that a caller needs."""
+    """The least that a caller needs, unless a policy file says otherwise."""
 
     ANYONE = "anyone"
     """No token at all."""
@@ -31,19 +34,16 @@ READERS: Final = frozenset({"reader", "member", "manager"})
 MEMBERS: Final = frozenset({"member", "manager"})
 
 
-def allow(access: Access, caller: Caller) -> None:
-    """Let the caller pass.
+def permit(judge: access_rules.Access, route: Route, caller: Caller) -> Caller:
+    """Let the caller pass; who meets an operators' rule acts as one in this request.
 
     Raises:
-        Forbidden: the role is missing, or is no role in a project.
+        Forbidden: the rule is not met, or the caller's roles are not roles in a project.
     """
-    if access is not Access.ANYONE and not caller.project_scoped:
+    if route.access is Access.ANYONE:
+        return caller
+    if not caller.project_scoped:
         raise Forbidden("this takes a token scoped to a project")
-    allowed = (
-        access is Access.ANYONE
-        or caller.operator
-        or (access is Access.READER and bool(caller.roles & READERS))
-        or (access is Access.MEMBER and bool(caller.roles & MEMBERS))
-    )
-    if not allowed:
-        raise Forbidden(f"this takes the role {access.value}")
+    if not judge(route.rule, caller, caller.project_id):
+        raise Forbidden(f"your roles do not meet the rule {route.rule}")
+    return replace(caller, as_operator=True) if route.access is Access.OPERATOR else caller

@@ -11,7 +11,7 @@ import falcon
 import msgspec
 
 from moorage.api.native import errors, protocol
-from moorage.api.native.access import allow
+from moorage.api.native.access import permit
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.refusal import refuse
 from moorage.domain.errors import (
@@ -22,6 +22,7 @@ from moorage.domain.errors import (
     NotFound,
     ProviderConflict,
 )
+from moorage.http.negotiation import JSON_TYPE, media_type
 from moorage.http.wsgi import ROUTE
 from moorage.usecases.ports import Caller
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from moorage.api.native.route import Route
+    from moorage.http.access_rules import Access
     from moorage.usecases.parts import Parts
 
 _log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 NOBODY: Final = Caller(user_id="", project_id="")
 
 
-def application(parts: Parts, routes: tuple[Route, ...]) -> falcon.App[Any, Any]:
+def application(parts: Parts, routes: tuple[Route, ...], access: Access) -> falcon.App[Any, Any]:
     """Make the application. Every route of a path becomes one resource."""
     app = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True
@@ -45,7 +47,7 @@ def application(parts: Parts, routes: tuple[Route, ...]) -> falcon.App[Any, Any]
     for route in routes:
         by_path.setdefault(route.path, []).append(route)
     for path, some in by_path.items():
-        app.add_route(path.rstrip("/") or "/", Resource(parts, some, routes))
+        app.add_route(path.rstrip("/") or "/", Resource(parts, some, routes, access))
     app.add_sink(_nothing_here)
     app.add_error_handler(Exception, _failed)
     app.add_middleware(Versioned())
@@ -56,7 +58,11 @@ class Resource:
     """The verbs of one path."""
 
     def __init__(
-        self, parts: Parts, routes: Sequence[Route], all_routes: tuple[Route, ...]
+        self,
+        parts: Parts,
+        routes: Sequence[Route],
+        all_routes: tuple[Route, ...],
+        access: Access,
     ) -> None:
         by_method = {route.method: route for route in routes}
         if "GET" in by_method:
@@ -67,7 +73,7 @@ class Resource:
             responder = (
                 _refuse_verb(method, allowed)
                 if route is None
-                else _responder(parts, route, all_routes)
+                else _responder(parts, route, all_routes, access)
             )
             setattr(self, f"on_{method.lower()}", responder)
 
@@ -88,19 +94,18 @@ class Versioned:
         succeeded: bool,
     ) -> None:
         """Say which version answered."""
-        version = getattr(req.context, "version", protocol.MAX_VERSION)
-        resp.set_header(
-            protocol.VERSION_HEADER, f"{protocol.SERVICE} {protocol.version_text(version)}"
-        )
+        version = getattr(req.context, "version", protocol.HISTORY.maximum)
+        resp.set_header(protocol.VERSION_HEADER, f"{protocol.SERVICE} {version}")
 
 
-def _responder(parts: Parts, route: Route, routes: tuple[Route, ...]) -> Callable[..., None]:
+def _responder(
+    parts: Parts, route: Route, routes: tuple[Route, ...], access: Access
+) -> Callable[..., None]:
     decoder = None if route.request is None else msgspec.json.Decoder(route.request)
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = route.path
-        caller = req.env.get("moorage.caller", NOBODY)
-        allow(route.access, caller)
+        caller = permit(access, route, req.env.get("moorage.caller", NOBODY))
         header = req.get_header("If-Match")
         call = Call(
             parts=parts,
@@ -152,9 +157,9 @@ def _query(req: falcon.Request, route: Route) -> dict[str, str]:
 
 
 def _body(req: falcon.Request, decoder: msgspec.json.Decoder[Any]) -> object:
-    content_type = (req.content_type or falcon.MEDIA_JSON).partition(";")[0].strip().lower()
-    if content_type != falcon.MEDIA_JSON:
-        raise protocol.UnsupportedMediaType(f"send application/json, not {content_type}")
+    sent = media_type(req.content_type) or JSON_TYPE
+    if sent != JSON_TYPE:
+        raise protocol.UnsupportedMediaType(f"send {JSON_TYPE}, not {sent}")
     data = req.bounded_stream.read()
     try:
         return decoder.decode(data)
@@ -192,6 +197,4 @@ def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params
     if told.errors[0].status == errors.BUSY:
         resp.set_header("Retry-After", str(getattr(error, "retry_after", 1)))
     if told.errors[0].status == errors.NOT_ACCEPTABLE:
-        resp.set_header(
-            "OpenStack-API-Maximum-Version", protocol.version_text(protocol.MAX_VERSION)
-        )
+        resp.set_header("OpenStack-API-Maximum-Version", str(protocol.HISTORY.maximum))

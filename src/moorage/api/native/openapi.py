@@ -45,7 +45,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Moorage native API",
-            "version": protocol.version_text(protocol.MAX_VERSION),
+            "version": str(protocol.HISTORY.maximum),
             "description": "Ensembles placed jointly, held, claimed and confirmed.",
         },
         "servers": [{"url": "/v1"}],
@@ -60,12 +60,18 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
+def _access(route: Route) -> str:
+    """`Access: reader, by the rule moorage:ensembles:list.`: what it takes by default."""
+    by = f", by the rule {route.rule}" if route.rule else ""
+    return f"Access: {route.access.value}{by}."
+
+
 def operation(route: Route) -> dict[str, Any]:
     """One verb of one path."""
     found: dict[str, Any] = {
         "operationId": operation_id(route),
         "summary": route.summary,
-        "description": f"Access: {route.access.value}.",
+        "description": _access(route),
         "tags": [route.path.split("/")[1] or "versions"],
         "parameters": parameters(route),
         "security": [] if route.access is Access.ANYONE else [{"token": []}],

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription, MoorageError
+from moorage.http.microversion import Change, History, InvalidVersion, UnacceptableVersion
+
+if TYPE_CHECKING:
+    from moorage.http.microversion import Version
 
 SERVICE: Final = "ensemble"
 VERSION_HEADER: Final = "OpenStack-API-Version"
-MIN_VERSION: Final = (1, 0)
-MAX_VERSION: Final = (1, 0)
+HISTORY: Final = History((Change("1.0", "native"),))
+"""Every version of this API, the newest last."""
 
 _ETAG: Final = re.compile(r'(?:W/)?"(?P<generation>\d{1,18})"', re.ASCII)
-_NUMBER: Final = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
 
 
 class UnsupportedVersion(MoorageError):
@@ -40,31 +43,21 @@ class UnsupportedMediaType(MoorageError):
     """The body is not JSON."""
 
 
-def version_text(version: tuple[int, int]) -> str:
-    """`1.0`."""
-    return f"{version[0]}.{version[1]}"
-
-
-def negotiate(header: str | None) -> tuple[int, int]:
-    """The version that answers a request with this header.
-
-    The header may list several services (`compute 2.90, ensemble 1.0`); only ours counts.
+def negotiate(header: str | None) -> Version:
+    """The version that answers a request with this header; see `http.microversion`.
 
     Raises:
         UnsupportedVersion: a version that is not served.
         InvalidDescription: not a version.
     """
-    asked = _asked(header)
-    if asked is None or asked == "latest":
-        return MAX_VERSION
-    match = _NUMBER.fullmatch(asked)
-    if match is None:
-        raise InvalidDescription(f"not a version: {asked!r}", path=VERSION_HEADER)
-    version = (int(match[1]), int(match[2]))
-    if not MIN_VERSION <= version <= MAX_VERSION:
-        low, high = version_text(MIN_VERSION), version_text(MAX_VERSION)
-        raise UnsupportedVersion(f"version {asked} is not served; served are {low} to {high}")
-    return version
+    try:
+        return HISTORY.spoken(header, SERVICE).version
+    except InvalidVersion as error:
+        raise InvalidDescription(f"not a version: {str(error)!r}", path=VERSION_HEADER) from None
+    except UnacceptableVersion as error:
+        raise UnsupportedVersion(
+            f"version {error.asked} is not served; served are {error.minimum} to {error.maximum}"
+        ) from None
 
 
 def if_match(header: str | None) -> int | None:
@@ -79,11 +72,3 @@ def if_match(header: str | None) -> int | None:
     if match is None:
         raise InvalidDescription(f'If-Match must be like "7", not {header!r}', path="If-Match")
     return int(match["generation"])
-
-
-def _asked(header: str | None) -> str | None:
-    for part in (header or "").split(","):
-        service, _, version = part.strip().partition(" ")
-        if service == SERVICE:
-            return version.strip()
-    return None

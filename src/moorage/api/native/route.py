@@ -23,6 +23,8 @@ class Route:
     method: str
     path: str
     access: Access
+    rule: str
+    """Its access rule; none only where anyone may."""
     handler: Handler
     summary: str
     request: type[Struct] | None = None

@@ -24,8 +24,8 @@ def show(call: Call) -> Reply:
             envelopes.Version(
                 id=ID,
                 status="CURRENT",
-                min_version=protocol.version_text(protocol.MIN_VERSION),
-                max_version=protocol.version_text(protocol.MAX_VERSION),
+                min_version=str(protocol.HISTORY.minimum),
+                max_version=str(protocol.HISTORY.maximum),
                 links=[call.link("self", ""), call.link("describedby", "openapi.json")],
             )
         )

@@ -13,24 +13,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from moorage.domain.errors import Forbidden
 
 if TYPE_CHECKING:
+    from moorage.http.access_rules import Access
     from moorage.usecases.ports import Caller
-
-
-@dataclass(frozen=True, slots=True)
-class RulesConfig:
-    """Which rules are in force."""
-
-    file: str | None = None
-    """A policy file of oslo.policy, or None for the defaults."""
-    new_defaults: bool = False
-    """The reference's `enforce_new_defaults`."""
 
 
 Check: TypeAlias = Callable[["Caller", "str | None"], bool]
 """Says whether a caller meets a rule; the second argument is the project asked about."""
-
-Access: TypeAlias = Callable[["str", "Caller", "str | None"], bool]
-"""Says whether a rule is met, by its name, by whom, and the project asked about."""
 
 USAGES: Final = "placement:usages"
 """The one rule that looks at the project asked about."""
@@ -45,7 +33,7 @@ class Checks:
     by_rule: Mapping[str, Check]
 
     def __call__(self, rule: str, caller: Caller, project: str | None) -> bool:
-        """See `Access`."""
+        """See `access_rules.Access`."""
         return self.by_rule.get(rule, self.by_rule[EVERY_OTHER])(caller, project)
 
 

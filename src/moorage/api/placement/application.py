@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 from moorage.api.placement import rendering, validation
-from moorage.api.placement.access import DEFAULT, Access, permit
+from moorage.api.placement.access import DEFAULT, permit
 from moorage.api.placement.errors import refusal_of
 from moorage.api.placement.fragments import Fragments, summary
 from moorage.api.placement.providers import encoder
@@ -32,6 +32,7 @@ from moorage.http.wsgi import ROUTE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from moorage.http.access_rules import Access
     from moorage.http.microversion import Response
     from moorage.http.wsgi import Application, Environ, Headers, StartResponse
     from moorage.usecases.ports import Caller, Ids, Store

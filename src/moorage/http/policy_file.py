@@ -1,8 +1,7 @@
-"""Access rules from an operator's file, in the language and with the names of the reference.
+"""Access rules from an operator's file, in the language of OpenStack: one file for every dialect.
 
-The language is oslo.policy's, and oslo.policy judges. Defaults are those of `access`, written as
-check strings, because rules of the file may refer to them by name. With the reference's old
-defaults, a rule that replaced `role:admin` is met by `role:admin` too.
+The language is oslo.policy's, and oslo.policy judges. Defaults are a dialect's own, written as
+check strings, because rules of the file may refer to them by name.
 """
 
 from __future__ import annotations
@@ -16,56 +15,41 @@ import yaml
 from oslo_config import cfg
 from oslo_policy import _checks, policy
 
-from moorage.api.placement.access import USAGES
 from moorage.domain.errors import InvalidDescription
 from moorage.http.watched_file import WatchedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from moorage.api.placement.access import Access
+    from moorage.http.access_rules import Access
     from moorage.usecases.ports import Caller
 
 # It writes a trace for each check it cannot parse; the refusal here says it in a line.
 logging.getLogger("oslo_policy._parser").setLevel(logging.CRITICAL)
 
-PREFIX: Final = "placement:"
-_RESHAPE: Final = "placement:reshaper:reshape"
-_ALIASES: Final = {
-    "admin_api": "role:admin",
-    "service_api": "role:service",
-    "admin_or_service_api": "role:admin or role:service",
-    "project_reader_api": "role:reader and project_id:%(project_id)s",
-    "admin_or_project_reader_or_service_api": (
-        "role:admin or rule:project_reader_api or role:service"
-    ),
-}
-_ONCE_ADMIN: Final = _ALIASES.keys() - {"admin_api"}
 _REFERENCE: Final = re.compile(r"rule:([^\s()]+)")
 _NOBODY: Final = re.compile(r"(?<![^\s(])!(?![^\s)])")
 
 
-def defaults(rules: Iterable[str], *, new: bool) -> dict[str, str]:
-    """The check string of every rule and every name that rules refer to."""
-    aliases = {
-        name: check if new or name not in _ONCE_ADMIN else f"({check}) or role:admin"
-        for name, check in _ALIASES.items()
-    }
-    own = dict.fromkeys(rules, "rule:admin_or_service_api")
-    own[USAGES] = "rule:admin_or_project_reader_or_service_api"
-    own[_RESHAPE] = "rule:service_api"
-    return aliases | own
-
-
-def access_from_file(path: str, base: Access, known: Mapping[str, str]) -> Access:
+def access_from_file(
+    path: str,
+    base: Access,
+    known: Mapping[str, str],
+    *,
+    about_projects: Collection[str] = frozenset(),
+) -> Access:
     """Rules by a policy file over the defaults `known`; `base` judges where it overrides nothing.
+
+    The target of a check is the caller's own project; of the rules `about_projects`, the project
+    that is asked about.
 
     Raises:
         InvalidDescription: the file cannot be read, is no mapping of rules, names a rule that
             does not exist, or has a check that cannot be understood.
     """
-    return _FromFile(WatchedFile(path, lambda found: _read(found, known)), base)
+    file = WatchedFile(path, lambda found: _read(found, known))
+    return _FromFile(file, base, frozenset(about_projects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +68,14 @@ class _FromFile:
 
     file: WatchedFile[_Overrides]
     base: Access
+    about_projects: frozenset[str]
 
     def __call__(self, rule: str, caller: Caller, project: str | None) -> bool:
         """See `Access`."""
         overrides = self.file.current()
         if rule not in overrides.touched:
             return self.base(rule, caller, project)
-        asked = project if rule == USAGES else caller.project_id
+        asked = project if rule in self.about_projects else caller.project_id
         target = {"project_id": asked, "user_id": caller.user_id}
         return bool(overrides.enforcer.enforce(rule, target, _credentials(caller)))
 
@@ -106,8 +91,10 @@ def _credentials(caller: Caller) -> dict[str, Any]:
 
 def _read(path: Path, known: Mapping[str, str]) -> _Overrides:
     given = _mapping(path)
+    prefixes = {name.partition(":")[0] for name in known if ":" in name}
     for name in given:
-        if name.startswith(PREFIX) and name not in known:
+        prefix, colon, _ = name.partition(":")
+        if colon and prefix in prefixes and name not in known:
             raise InvalidDescription(f"policy file {path}: there is no rule {name}", path=name)
     rules = policy.Rules.from_dict({**known, **given})
     for name, check in given.items():
