@@ -216,10 +216,10 @@ def start_guarded(tmp_path: Path) -> Iterator[StartGuarded]:
     """Start Moorage with a section of one's own."""
     with starter(tmp_path) as start:
 
-        def make(url: str, **more: str) -> Served:
+        def make(url: str, *options: str, **more: str) -> Served:
             file = tmp_path / "own.conf"
             file.write_text("[DEFAULT]\nauth = keystone\n" + section(url, **more))
-            return start("--config-file", str(file))
+            return start("--config-file", str(file), *options)
 
         yield make
 

@@ -65,6 +65,46 @@ def test_roles_and_scopes_open_what_they_should(
     assert seen == expected
 
 
+def test_newer_defaults_and_metrics_by_role_and_scope(
+    people: Identity, start_guarded: Callable[..., Served]
+) -> None:
+    far = ("--metrics-from", "192.0.2.0/24")
+    served = start_guarded(people.url, "--enforce-new-defaults", *far)
+    seen = {}
+    for user, scope in (
+        ("admin", project("admin")),
+        ("admin-of-shop", project("shop")),
+        ("nova", project("service")),
+        ("member-of-shop", project("shop")),
+        ("reader-of-shop", project("shop")),
+        ("admin", SYSTEM),
+        ("watcher", SYSTEM),
+    ):
+        headers = {
+            "x_auth_token": people.token(user, scope),
+            "openstack_api_version": "placement 1.39",
+        }
+        where = "system" if scope is SYSTEM else "project"
+        seen[f"{user} in {where} {scope.get('project', {}).get('name', '')}".strip()] = tuple(
+            ask(served, method, path, body, **headers).status
+            for method, path, body in (
+                ("GET", LIST, None),
+                ("POST", "/placement/reshaper", {}),
+                ("GET", "/metrics", None),
+            )
+        )
+    assert seen == {
+        "admin in project admin": (200, 403, 200),
+        "admin-of-shop in project shop": (200, 403, 200),
+        "nova in project service": (200, 400, 200),
+        "member-of-shop in project shop": (403, 403, 403),
+        "reader-of-shop in project shop": (403, 403, 403),
+        "admin in system": (403, 403, 403),
+        "watcher in system": (403, 403, 403),
+    }
+    assert ask(served, "GET", "/metrics").status == 401
+
+
 def test_a_reader_sees_the_usages_of_its_own_project(people: Identity, guarded: Served) -> None:
     token = people.token("reader-of-shop", project("shop"))
 
