@@ -152,9 +152,7 @@ def decision_view(
             for name, place in sorted(decision.places.items())
         ],
         policies=[
-            answers.PolicyStatus(
-                one.name, one.satisfied, one.slack, one.penalty, one.standing
-            )
+            answers.PolicyStatus(one.name, one.satisfied, one.slack, one.penalty, one.standing)
             for one in decision.policies
         ],
         max_additional={
