@@ -65,11 +65,13 @@ def _piled_up(one: Disagreement) -> bool:
     return any(free & suffixed for suffixed in classes.values())
 
 
-def _forbids_only(one: Disagreement) -> bool:
-    """A group without resources says nothing but what it must not have."""
+def _requires_nothing(one: Disagreement) -> bool:
+    """A group without resources requires neither a trait nor an aggregate."""
     return any(
         "resources" not in group
-        and all(_refuses(one) for values in group.values() for one in values)
+        and all(
+            _refuses(text) for word in ("required", "member_of") for text in group.get(word, ())
+        )
         for group in _groups(one).values()
     )
 
@@ -87,12 +89,23 @@ def _reshaped_to_less_than_nothing(one: Disagreement) -> bool:
     )
 
 
+def _json_although(one: Disagreement) -> bool:
+    """An error for somebody who likes HTML better, but takes JSON too."""
+    types = [answer.headers.get("content-type", "") for answer in (one.ours, one.theirs)]
+    return (
+        one.ours.status == one.theirs.status >= 400
+        and types[0].startswith("application/json")
+        and types[1].startswith("text/html")
+    )
+
+
 DIFFERENCES: Final[Mapping[str, Meant]] = {
     "Headers that are due are there": _more_headers,
     "A consumer without allocations is none": _left_behind,
     "Sums of candidates are exact": _piled_up,
-    "A group without resources may only forbid": _forbids_only,
+    "A group without resources may require nothing": _requires_nothing,
     "A reshape cannot reserve more than there is": _reshaped_to_less_than_nothing,
+    "Errors are JSON for whoever takes JSON": _json_although,
     "Versions are written plainly": _odd_version,
     "Where the reference fails, there is an answer": lambda one: one.theirs.status == 500,
 }

@@ -58,7 +58,7 @@ class Model:
     # --- providers --------------------------------------------------------------------------
 
     def create(self, uuid: str, name: str, parent: str | None) -> None:
-        if parent is not None and parent not in self.providers:
+        if parent == uuid or (parent is not None and parent not in self.providers):
             raise Refused(400)
         if uuid in self.providers or name in {one.name for one in self.providers.values()}:
             raise Refused(409)
