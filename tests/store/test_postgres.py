@@ -20,7 +20,7 @@ from moorage.domain.changes import Changeset, CreateProvider, PutInventories, Re
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import Busy, ConsumerConflict, InvalidDescription
 from moorage.domain.providers import Inventory
-from moorage.store import Ledger, open_store, postgres, tables
+from moorage.store import Ledger, open_store, patience, tables
 from moorage.store.backends import connect
 from moorage.store.upgrade import upgrade
 
@@ -62,11 +62,11 @@ def test_a_database_that_is_not_there_is_a_clear_error(postgres_url: str) -> Non
     began = time.monotonic()
     with pytest.raises(InvalidDescription, match='"nowhere" does not exist'):
         open_store(url)
-    assert time.monotonic() - began < postgres.AWAY / 2, "nothing to wait for"
+    assert time.monotonic() - began < patience.AWAY / 2, "nothing to wait for"
 
 
 def test_a_server_that_is_not_there_is_waited_for_a_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "AWAY", 0.3)
+    monkeypatch.setattr(patience, "AWAY", 0.3)
     with pytest.raises(Busy, match="the database is away"):
         open_store("postgresql://postgres@127.0.0.1:1/nowhere")
 
@@ -161,7 +161,7 @@ def test_a_database_that_stays_away_is_busy_and_comes_back(
     through: Ledger, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host(through, "a")
-    monkeypatch.setattr(postgres, "AWAY", 0.3)
+    monkeypatch.setattr(patience, "AWAY", 0.3)
     proxy.deaf = True
     proxy.hang_up()
     for ask in (through.snapshot, through.traits, lambda: through.commit(claim("c")), through.now):

@@ -280,14 +280,14 @@ def _bear(error: DBAPIError, patience: Patience) -> None:
         DBAPIError: the error itself, which no repetition mends.
     """
     number = _number(error)
-    if number in _LATE:
+    if number in _COLLIDED and patience.part():
+        return
+    if number in _LATE | _COLLIDED:
         raise Busy("the ledger has too many writers at once") from error
     if number in _FULL:
         _log.error("the database cannot go on: %s", sentence(error))
         raise Unavailable(f"the ledger cannot be used: {sentence(error)}") from error
-    if number in _COLLIDED:
-        patience.part(error)
-    elif error.connection_invalidated or number in _GONE | _DEMOTED:
+    if error.connection_invalidated or number in _GONE | _DEMOTED:
         patience.wait_for_database(error)
     else:
         raise error

@@ -41,16 +41,12 @@ class Patience:
         self._deadline: float | None = None
         self._pause = 0.02
 
-    def part(self, error: DBAPIError) -> None:
-        """Sleep a little, for those who collided not to collide again.
-
-        Raises:
-            Busy: they have too often.
-        """
+    def part(self) -> bool:
+        """Sleep a little, for those who collided not to collide again; whether a try is left."""
         self._attempts -= 1
-        if not self._attempts:
-            raise Busy("the ledger has too many writers at once") from error
-        time.sleep(random.uniform(0, 0.02))  # noqa: S311 - only to part them
+        if self._attempts:
+            time.sleep(random.uniform(0, 0.02))  # noqa: S311 - only to part them
+        return self._attempts > 0
 
     def wait_for_database(self, error: DBAPIError) -> None:
         """Sleep a little.

@@ -12,7 +12,6 @@ twice and never reported lost when it was not.
 from __future__ import annotations
 
 import logging
-import random
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,10 +20,10 @@ import psycopg
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as NoConnection
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.store.backends import WAIT, Connections
+from moorage.store.patience import AWAY, Patience, sentence, stubbornly
 from moorage.store.pipeline import PipelineSession, Wire
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
@@ -42,10 +41,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-AWAY: Final = 5.0
-"""Seconds to wait for a database that is away before telling the caller to come again."""
-_ATTEMPTS: Final = 8
-"""How often a transaction is tried that loses against others."""
 _CONNECTIONS: Final = 16
 """Transactions at a time per process; more only queue in the database instead of here."""
 
@@ -98,7 +93,7 @@ class PostgresBackend:
         self._line = Line(self._dial)
         self.log = VisibleLog(self._line, self._stubbornly)
         try:
-            self._stubbornly(lambda: self._reading(lambda _: None), _bear_at_first)
+            stubbornly(lambda: self._reading(lambda _: None), _bear_at_first)
         except BaseException:
             self.close()
             raise
@@ -215,17 +210,8 @@ class PostgresBackend:
 
     # --- several attempts ---------------------------------------------------------------------
 
-    def _stubbornly(
-        self, attempt: Callable[[], T], bear: Callable[[DBAPIError, _Patience], None] | None = None
-    ) -> T:
-        patience = _Patience()
-        while True:
-            try:
-                return attempt()
-            except DBAPIError as error:
-                (bear or _bear)(error, patience)
-            except NoConnection as error:
-                raise Busy("the ledger has too many requests at once") from error
+    def _stubbornly(self, attempt: Callable[[], T]) -> T:
+        return stubbornly(attempt, _bear)
 
 
 def _wire(lent: PoolProxiedConnection) -> Wire:
@@ -237,31 +223,7 @@ def _wire(lent: PoolProxiedConnection) -> Wire:
     return found
 
 
-class _Patience:
-    """How much of it is left: attempts against others, time for a database that is away."""
-
-    def __init__(self) -> None:
-        self.attempts = _ATTEMPTS
-        self.deadline: float | None = None
-        self.pause = 0.02
-
-    def wait_for_database(self, error: DBAPIError) -> None:
-        """Sleep a little.
-
-        Raises:
-            Busy: it has been away for too long.
-        """
-        now = time.monotonic()
-        if self.deadline is None:
-            self.deadline = now + AWAY  # a broken connection is replaced at once
-            return
-        if now >= self.deadline:
-            raise Busy(f"the database is away: {_sentence(error)}", retry_after=2) from error
-        time.sleep(self.pause)
-        self.pause = min(self.pause * 2, 0.5)
-
-
-def _bear(error: DBAPIError, patience: _Patience) -> None:
+def _bear(error: DBAPIError, patience: Patience) -> None:
     """Return if it is worth another attempt, after a pause.
 
     Raises:
@@ -272,12 +234,10 @@ def _bear(error: DBAPIError, patience: _Patience) -> None:
     if state in _LATE:
         raise Busy("the ledger has too many writers at once") from error
     if state in _ON_THE_DISK:
-        _log.error("the database cannot go on: %s", _sentence(error))
-        raise Unavailable(f"the ledger cannot be used: {_sentence(error)}") from error
+        _log.error("the database cannot go on: %s", sentence(error))
+        raise Unavailable(f"the ledger cannot be used: {sentence(error)}") from error
     if state in _LOST:
-        patience.attempts -= 1
-        if patience.attempts:
-            time.sleep(random.uniform(0, 0.02))  # noqa: S311 - only to part those who collided
+        if patience.part():
             return
         if state in {"40001", "40P01"}:
             raise Busy("the ledger has too many writers at once") from error
@@ -288,20 +248,16 @@ def _bear(error: DBAPIError, patience: _Patience) -> None:
     raise error
 
 
-def _bear_at_first(error: DBAPIError, patience: _Patience) -> None:
+def _bear_at_first(error: DBAPIError, patience: Patience) -> None:
     """As `_bear`; a server that refuses us for good is a mistake in the URL.
 
     Raises:
         InvalidDescription: no such database or role, wrong password.
     """
-    sentence = _sentence(error)
-    if "FATAL" in sentence and "the database system is" not in sentence:
-        raise InvalidDescription(f"cannot open the database: {sentence}", path="database")
+    told = sentence(error)
+    if "FATAL" in told and "the database system is" not in told:
+        raise InvalidDescription(f"cannot open the database: {told}", path="database")
     _bear(error, patience)
-
-
-def _sentence(error: DBAPIError) -> str:
-    return " ".join(str(error.orig).split())
 
 
 def _status(connection: Session, number: int) -> str | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from sqlalchemy import text
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
+    from moorage.store.patience import Stubbornly
     from moorage.store.pipeline import Wire
     from moorage.store.session import Session
-
-T = TypeVar("T")
 
 NUMBER: Final = "moorage number"
 """Where a connection's info keeps number and instant of the transaction about to commit."""
@@ -94,17 +93,6 @@ _BELONGS: Final = text(
 )
 _FORGET: Final = (text("TRUNCATE changes"), text("UPDATE ledger SET log_start = 0"))
 _LOG = tables.changes.insert()
-
-
-class Stubbornly(Protocol):
-    """Does something again while the database is away, for a while."""
-
-    def __call__(self, attempt: Callable[[], T]) -> T:
-        """What the attempt returns.
-
-        Raises:
-            Busy: it is away for too long.
-        """
 
 
 @dataclass(frozen=True, slots=True)
