@@ -9,12 +9,12 @@ from tests.cli.conftest import Cli, clean
 from tests.servers.reference import Cloud, Placement, reference
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cloud_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("reference") / "placement.db"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cloud(cloud_file: Path) -> Iterator[Placement]:
     """The reference over a SQLite file, with the small cloud; nobody changes it."""
     with reference(cloud_file.parent, f"sqlite:///{cloud_file}") as placement:

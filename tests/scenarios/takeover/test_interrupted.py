@@ -41,8 +41,9 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("commits", [1, 4, 11, 14])
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("end", "commits"), [(signal.SIGKILL, 4), (signal.SIGINT, 11), (signal.SIGKILL, 14)]
+)
 def test_it_goes_on_where_it_was(
     end: signal.Signals,
     commits: int,

@@ -82,13 +82,17 @@ def test_the_questions_mean_something(cloud: Placement) -> None:
     assert sum(bool(one["allocation_requests"]) for one in candidates) > 5
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres", "mariadb"])
+def test_the_file_says_what_the_service_says(cloud: Placement, cloud_file: Path) -> None:
+    stored = read_placement(f"sqlite:///{cloud_file}")
+    assert list(differences(content_of(cloud), stored)) == []
+    assert [one.resource_class for one in overages(stored)] == ["MEMORY_MB"]
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
 def test_the_database_says_what_the_service_says(
-    engine: str, start: Any, tmp_path: Path, request: pytest.FixtureRequest
+    engine: str, start: Any, request: pytest.FixtureRequest
 ) -> None:
-    if engine == "sqlite":
-        url = driven = f"sqlite:///{tmp_path / 'placement.db'}"
-    elif engine == "postgres":
+    if engine == "postgres":
         url = request.getfixturevalue("postgres_databases").empty()
         driven = url.replace("postgresql://", "postgresql+psycopg2://")
     else:
