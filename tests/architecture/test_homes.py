@@ -45,8 +45,8 @@ SERVER_SIDE = {
 }
 """What the base install cannot run: it needs the extras, and belongs behind the API."""
 
-STARTS_A_SERVER = {"serve", "sim", "demo", "admin"}
-"""Commands that run the server side in their own process; all others talk to it."""
+STARTS_A_SERVER = {"serve", "config", "sim", "demo", "admin"}
+"""Commands that run the server side, or read its settings; all others talk to it."""
 
 
 def imports(source: str) -> Iterator[str]:

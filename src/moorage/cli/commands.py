@@ -26,6 +26,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "sim": "a server over a described fleet, with a clock you set",
         "replay": "solve a saved instance once more and compare",
         "serve": "run the service",
+        "config": "the settings of the service on this machine",
         "admin": "take over a Placement service, leave, look after the ledger",
         "token": "the file of static tokens (auth = token-file)",
         "demo": "the main job, really run, from fleet to relaxations",
@@ -129,6 +130,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Solve a saved instance once more and compare the answers.",
         ),
         "serve": (f"{_CLI}.serve:Serve", "Run the service."),
+        "config show": (
+            f"{_CLI}.config:Show",
+            "Show every setting with its value, where that came from, and the default.",
+        ),
         "admin import placement": (
             f"{_CLI}.admin_import:Placement",
             "Take over a Placement service: all it knows, with UUIDs and generations.",

@@ -12,6 +12,8 @@ from moorage.options import SETTINGS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from moorage.options.kinds import Setting
+
 SECTION: Final = "DEFAULT"
 KEYSTONE: Final = "keystone_authtoken"
 """The one section that is not ours: handed to keystonemiddleware as it is."""
@@ -55,7 +57,37 @@ class Effective:
             yield f"[{KEYSTONE}]"
         for key, text in self.keystone.items():
             yield f"# file {self.file}"
-            yield f"{key} = {_HIDDEN if _SECRET.search(key) else masked(text)}"
+            yield f"{key} = {_shown_keystone(key, text)}"
+
+    def described(self) -> Iterable[Mapping[str, str]]:
+        """Name, value, source and default of each setting, as texts, secrets masked."""
+        for setting in SETTINGS:
+            value = self.values[setting.name]
+            texts = [setting.show(one) for one in (value if setting.multi else [value])]
+            yield {
+                "name": setting.name,
+                "value": ",".join(masked(one) if setting.secret else one for one in texts),
+                "source": self.sources[setting.name],
+                "default": _shown_default(setting),
+            }
+        for key, text in self.keystone.items():
+            yield {
+                "name": f"{KEYSTONE}.{key}",
+                "value": _shown_keystone(key, text),
+                "source": f"file {self.file}",
+                "default": "",
+            }
+
+
+def _shown_default(setting: Setting) -> str:
+    """In the form in which values are shown; empty where there is none."""
+    if setting.multi or not setting.default:
+        return setting.written_default
+    return setting.show(setting.type(setting.default))
+
+
+def _shown_keystone(key: str, text: str) -> str:
+    return _HIDDEN if _SECRET.search(key) else masked(text)
 
 
 def masked(url: str) -> str:
