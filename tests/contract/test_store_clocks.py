@@ -1,0 +1,90 @@
+"""Clocks that disagree, or go back: the ledger stays right, whatever instant a commit is told."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.contract.conftest import SetClock
+
+from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.errors import CapacityExceeded
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, open_store
+
+HOUR = 3_600_000_000
+NOON = 1_000 * HOUR
+ROOM = 4
+
+
+@pytest.fixture
+def skewed(database_url: str) -> Iterator[tuple[Ledger, Ledger]]:
+    """Two processes' ledgers on one database, an hour ahead and an hour behind."""
+    ahead = open_store(database_url, clock=SetClock(NOON + HOUR))
+    behind = open_store(database_url, clock=SetClock(NOON - HOUR))
+    stock = PutInventories("a", (Inventory("VCPU", ROOM),), None)
+    ahead.commit(Changeset((CreateProvider("a", "a"), stock)))
+    yield ahead, behind
+    ahead.close()
+    behind.close()
+
+
+def claim(consumer: str) -> Changeset:
+    return Changeset((ReplaceAllocations(Consumer(consumer), {"a": {"VCPU": 1}}, None),))
+
+
+def used(store: Ledger) -> tuple[int, int, int]:
+    snapshot = store.snapshot()
+    columns = snapshot.classes["VCPU"]
+    row = snapshot.row("a")
+    return int(columns.used[0]), int(columns.peak[0]), int(snapshot.generation[row])
+
+
+def test_each_sees_at_once_what_the_other_has_committed(skewed: tuple[Ledger, Ledger]) -> None:
+    for number in range(ROOM):
+        skewed[number % 2].commit(claim(f"c{number}"))
+        expected = (number + 1, number + 1, number + 2)
+        assert [used(store) for store in skewed] == [expected, expected]
+
+
+def test_neither_books_more_than_there_is(skewed: tuple[Ledger, Ledger]) -> None:
+    """What begins an hour from now, by the other's clock, takes its place all the same."""
+    for number in range(ROOM):
+        skewed[number % 2].commit(claim(f"c{number}"))
+    for store in skewed:
+        with pytest.raises(CapacityExceeded):
+            store.commit(claim("one-too-many"))
+    assert [used(store)[0] for store in skewed] == [ROOM, ROOM]
+
+
+def test_a_clock_that_goes_back_loses_nothing(database_url: str) -> None:
+    clock = SetClock(NOON)
+    store = open_store(database_url, clock=clock)
+    stock = PutInventories("a", (Inventory("VCPU", ROOM),), None)
+    store.commit(Changeset((CreateProvider("a", "a"), stock)))
+    store.commit(claim("before"))
+    assert used(store) == (1, 1, 2)
+    clock.instant = NOON - HOUR
+    assert used(store) == (1, 1, 2)
+    for number in range(ROOM - 1):
+        store.commit(claim(f"after-{number}"))
+    with pytest.raises(CapacityExceeded):
+        store.commit(claim("one-too-many"))
+    clock.instant = NOON + HOUR
+    assert used(store) == (ROOM, ROOM, ROOM + 1)
+    store.close()
+
+
+def test_a_server_has_one_clock_whatever_its_clients_have(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the time is the database's: a process whose own is a day behind agrees with others."""
+    right = open_store(postgres_url)
+    monkeypatch.setattr("time.time_ns", lambda: 0)
+    monkeypatch.setattr("time.time", lambda: 0.0)
+    wrong = open_store(postgres_url)
+    before = right.now()
+    committed = wrong.commit(Changeset((CreateProvider("a", "a"),)))
+    assert before <= committed.at <= right.now()
+    assert abs(wrong.snapshot().taken_at - right.snapshot().taken_at) < HOUR
+    wrong.close()
+    right.close()
