@@ -145,6 +145,14 @@ def test_who_breaks_a_policy_by_standing_is_told() -> None:
     assert need.endswith(" stand, and nothing may make that worse")
 
 
+def test_only_the_classes_that_bind_are_told() -> None:
+    fleet = terrain([Host("h1", {"VCPU": 8, "MEMORY_MB": 99, "DISK_GB": 99})], EMPTY)
+    size = {"VCPU": 5, "MEMORY_MB": 1, "DISK_GB": 1}
+    (conflict,) = why(state(request({"a": (2, size)}), fleet)).conflicts
+    assert conflict.needs == ("5 VCPU for each of 2 x a",)
+    assert conflict.facts == (("hosts usable for a", 1), ("VCPU free there for a", 8))
+
+
 HARD = [
     Host("h1", {"VCPU": 7}),
     Host("h2", {"VCPU": 7}),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.testing.service import OPERATOR, OTHER, Service
+from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.limits import Limits
 
 ID = "aaaaaaaa-0000-4000-8000-00000000000b"
@@ -83,3 +83,24 @@ def _asked(service: Service, asked: Any, times: int, *caller: Any) -> list[str]:
         service.call("POST", "/explanations", asked, **by).json["explanation"]["id"]
         for _ in range(times)
     ]
+
+
+@pytest.mark.parametrize("type_", ["fence", "ban"])
+def test_a_name_that_means_nothing_is_told_to_everybody(service: Service, type_: str) -> None:
+    """A misspelt rack would otherwise make all infeasible; a host's name tells a tenant nothing."""
+    policy = {"name": "on", "type": type_, "members": ["a"], "domains": ["rr1"]}
+    body = {
+        "name": "e",
+        "members": [{"name": "a", "count": 1, "resources": {"VCPU": 1}}],
+        "policies": [policy],
+    }
+    for caller, kind in ((TENANT, "domain or aggregate"), (OPERATOR, "host, domain or aggregate")):
+        told = service.call("POST", "/ensembles", {"ensemble": body}, caller=caller)
+        assert told.status_code == 400, told.text
+        (error,) = told.json["errors"]
+        assert f"no such {kind}: rr1" in error["detail"]
+        assert "policies[0].domains" in told.text
+    known = {**body, "policies": [{**policy, "domains": ["h1"]}]}
+    assert service.call("POST", "/ensembles", {"ensemble": known}).status_code == 400
+    made = service.call("POST", "/ensembles", {"ensemble": known}, caller=OPERATOR)
+    assert made.status_code == 201, made.text

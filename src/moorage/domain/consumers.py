@@ -12,6 +12,9 @@ NO_PROJECT: Final = "00000000-0000-0000-0000-000000000000"
 UNKNOWN_TYPE: Final = "unknown"
 """Type of consumers written before microversion 1.38."""
 
+SERVER_TYPE: Final = "INSTANCE"
+"""The type Nova writes for its servers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Consumer:

@@ -17,6 +17,7 @@ from moorage.domain.ensembles import (
     ALL_PHASES,
     MAX_MEMBERS,
     ROLE_NAME,
+    TAGGED,
     Phase,
     PolicyStatement,
     Selector,
@@ -124,9 +125,7 @@ def read_role(source: object, path: str) -> RoleDescription:
         | {"member_of", "tags"},
         path,
     )
-    name = _text(fields.get("name"), f"{path}.name")
-    if ROLE_NAME.fullmatch(name) is None:
-        raise InvalidDescription(f"not a role name: {name!r}", path=f"{path}.name")
+    name = _role_name(fields.get("name"), f"{path}.name")
     kind = _text(fields.get("kind", "server"), f"{path}.kind")
     if kind not in KINDS:
         raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
@@ -152,6 +151,24 @@ def read_role(source: object, path: str) -> RoleDescription:
     )
 
 
+def _role_name(source: object, path: str) -> str:
+    if source is None:
+        raise InvalidDescription("a role needs a name, such as web", path=path)
+    name = _text(source, path)
+    if ROLE_NAME.fullmatch(name) is None:
+        raise InvalidDescription(
+            f"{name!r} cannot name a role: a name begins with a letter, a digit or _, goes on with"
+            " these and . / : -, and has at most 128 characters",
+            path=path,
+        )
+    if name.startswith(TAGGED):
+        raise InvalidDescription(
+            f"{name!r} cannot name a role: {TAGGED} in a selector means all roles with a tag",
+            path=path,
+        )
+    return name
+
+
 def read_statement(source: object, path: str) -> PolicyStatement:
     """Read one entry of `policies`: a mapping, or one of Nova's four names.
 
@@ -164,10 +181,14 @@ def read_statement(source: object, path: str) -> PolicyStatement:
     if isinstance(source, str):
         return _shorthand(source, path)
     fields = _mapping(source, path)
-    kind = _text(fields.get("type"), f"{path}.type")
+    if fields.get("type") is None:
+        raise InvalidDescription("a policy needs a type, such as spread", path=f"{path}.type")
+    kind = _text(fields["type"], f"{path}.type")
     zipped = "zip" in fields
     if zipped == ("members" in fields):
-        raise InvalidDescription("a policy needs members or zip, and not both", path=path)
+        raise InvalidDescription(
+            "a policy says whom it is about: give members or zip, and not both", path=path
+        )
     where = f"{path}.{'zip' if zipped else 'members'}"
     selectors = _list(fields["zip"] if zipped else fields["members"], where)
     if not selectors:
@@ -203,7 +224,11 @@ def read_selector(source: object, path: str) -> Selector:
     except InvalidDescription as error:
         raise InvalidDescription(error.message, path=path) from error
     if selector.role is not None and ROLE_NAME.fullmatch(selector.role) is None:
-        raise InvalidDescription(f"not a selector: {text!r}", path=path)
+        raise InvalidDescription(
+            f"{text!r} selects nothing: write a role (web), a member (web[0]), a tag (tag:edge)"
+            " or * for everyone",
+            path=path,
+        )
     return selector
 
 

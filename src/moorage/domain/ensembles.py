@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ROLE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}", re.ASCII)
 """Roles may be stack paths (`web_group/0/server`), so slashes and dots are allowed."""
+TAGGED: Final = "tag:"
+"""How a selector of all roles with a tag begins; so no role's name may."""
 _MEMBER: Final = re.compile(r"(?P<role>[^\[\]]+)\[(?P<index>\d{1,6})\]")
 
 MAX_MEMBERS: Final = 5_000
@@ -104,7 +106,7 @@ class Selector:
         if self.everyone:
             return "*"
         if self.tag is not None:
-            return f"tag:{self.tag}"
+            return f"{TAGGED}{self.tag}"
         return str(self.member or self.role)
 
     @classmethod
@@ -112,8 +114,8 @@ class Selector:
         """Read `*`, `role`, `role[i]` or `tag:x`."""
         if text == "*":
             return cls(everyone=True)
-        if text.startswith("tag:"):
-            return cls(tag=text.removeprefix("tag:"))
+        if text.startswith(TAGGED):
+            return cls(tag=text.removeprefix(TAGGED))
         if "[" in text:
             return cls(member=MemberName.parse(text))
         return cls(role=text)

@@ -2,7 +2,9 @@
 
 Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait:<TRAIT>`,
 `forbidden:<TRAIT>`, `aggregate`, `domain:<level>` (the host stands in no domain of a level a
-required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself).
+required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself),
+`availability_zone` (the host is not in the zone a server asked for), `failed` (a build failed
+there).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
 
-from moorage.domain.consumers import Consumer
+from moorage.domain.consumers import SERVER_TYPE, Consumer
 from moorage.domain.errors import InvalidDescription, UnknownName
 from moorage.domain.topology import DEFAULT_TREE
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 CONSUMERS: Final = UUID("0d1f9a04-8f3b-5d51-8a0e-6d5f1d0c9b77")
 """Root of the identifiers of consumers, projects and users of a fleet file's load."""
-
-SERVER_TYPE: Final = "INSTANCE"
-"""The consumer type Nova writes for its servers."""
 
 MAX_CONSUMERS: Final = 1_000_000
 """Consumers of one drawn load; more is a flavor far too small for the hosts."""

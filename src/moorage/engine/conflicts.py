@@ -174,6 +174,36 @@ class Deletion:
             size = max(size // 2, 1)
 
 
+def binding(built: Built, core: Core, oracle: Oracle) -> dict[str, frozenset[str]]:
+    """For each role whose resources are in a conflict: the classes that the conflict turns on.
+
+    Those that remain when one after the other is left out while nothing fits all the same.
+    """
+    bare = without(built, frozenset(elements(built)) - frozenset(core.elements)).request
+    needed = {
+        role.name: frozenset(role.resources)
+        for role in bare.roles
+        if Element(RESOURCES, role.name) in core.elements
+    }
+    for name in tuple(needed):
+        for one in sorted(needed[name], reverse=True):
+            fewer = needed | {name: needed[name] - {one}}
+            if fewer[name]:
+                roles = tuple(_only(role, fewer.get(role.name)) for role in bare.roles)
+                asked = replace(bare, roles=roles)
+                less = state(asked, built.terrain, closed=built.closed, ground=built.ground)
+                if oracle.feasible(less.problem) is False:
+                    needed[name] = fewer[name]
+    return needed
+
+
+def _only(role: Role, classes: frozenset[str] | None) -> Role:
+    if classes is None:
+        return role
+    kept = {name: amount for name, amount in role.resources.items() if name in classes}
+    return replace(role, resources=MappingProxyType(kept))
+
+
 def _runs(items: list[Element], size: int) -> list[list[Element]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 

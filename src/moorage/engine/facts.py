@@ -12,7 +12,7 @@ from moorage.engine.index import index
 from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -30,8 +30,12 @@ _EDGES_TOLD = 3
 _MEMBERS_TOLD = 4
 
 
-def needs(built: Built, element: Element) -> str:
-    """What one element demands, in one clause."""
+Binding: TypeAlias = "Mapping[str, frozenset[str]]"
+"""Role -> the resource classes of it that a conflict turns on."""
+
+
+def needs(built: Built, element: Element, binding: Binding) -> str:
+    """What one element demands, in one clause; of resources only the binding classes."""
     if element.kind == POLICY:
         return _policy_needs(built, _rule(built, element.name))
     role = _role(built, element.name)
@@ -39,7 +43,8 @@ def needs(built: Built, element: Element) -> str:
     count = sum(m.role == role.name and m not in request.fixed for m in request.members)
     who = f"{count} x {role.name}"
     if element.kind == RESOURCES:
-        amounts = ", ".join(f"{amount} {name}" for name, amount in sorted(role.resources.items()))
+        asked = sorted(role.resources.items())
+        amounts = ", ".join(f"{n} {name}" for name, n in asked if name in binding[role.name])
         return f"{amounts} for each of {who}"
     if element.kind == AGGREGATES:
         groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
@@ -64,7 +69,9 @@ def _policy_needs(built: Built, rule: Rule) -> str:
     return f"{told}; {' and '.join(names)} {verb} it where {where}, and nothing may make that worse"
 
 
-def facts(built: Built, elements: tuple[Element, ...]) -> tuple[tuple[str, int], ...]:
+def facts(
+    built: Built, elements: tuple[Element, ...], binding: Binding
+) -> tuple[tuple[str, int], ...]:
     """How many hosts and domains the fleet has for what these elements speak of."""
     found: dict[str, int] = {}
     for element in elements:
@@ -78,7 +85,7 @@ def facts(built: Built, elements: tuple[Element, ...]) -> tuple[tuple[str, int],
             label = _label(built, None, element.name)
             found[label] = _usable(built, None, element.name)
             if element.kind == RESOURCES:
-                found |= _free(built, element.name)
+                found |= _free(built, element.name, binding[element.name])
     return tuple(found.items())
 
 
@@ -117,8 +124,8 @@ def _usable(built: Built, level: Level | None, role_name: str) -> int:
     return int((domains >= 0).sum())
 
 
-def _free(built: Built, role_name: str) -> dict[str, int]:
-    """How much is free in all on the hosts usable for the role."""
+def _free(built: Built, role_name: str, classes: frozenset[str]) -> dict[str, int]:
+    """How much of the classes is free in all on the hosts usable for the role."""
     problem = built.problem
     mask = problem.allowed[problem.roles.index(role_name)]
     return {
@@ -126,7 +133,7 @@ def _free(built: Built, role_name: str) -> dict[str, int]:
             np.maximum(problem.free[mask, k], 0).sum()
         )
         for k, name in enumerate(problem.classes)
-        if name in _role(built, role_name).resources
+        if name in classes
     }
 
 

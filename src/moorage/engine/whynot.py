@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.explain import Conflict, Stage
-from moorage.engine.conflicts import POLICY, Deletion, Oracle, elements, emptied
+from moorage.engine.conflicts import POLICY, Deletion, Oracle, binding, elements, emptied
 from moorage.engine.facts import facts, needs, policy_rejections
 from moorage.engine.relax import relaxations
 
@@ -57,7 +57,7 @@ def explain(
     return WhyNot(
         verdict=verdict,
         stage=_stage(built, deletion, oracle),
-        conflicts=tuple(_conflict(built, core) for core in cores),
+        conflicts=tuple(_conflict(built, core, oracle) for core in cores),
         relaxations=found,
         considered=built.considered,
         rejected={**built.rejected, **policy_rejections(built)},
@@ -81,11 +81,12 @@ def _stage(built: Built, deletion: Deletion, oracle: Oracle) -> Stage:
     return Stage.POLICY
 
 
-def _conflict(built: Built, core: Core) -> Conflict:
+def _conflict(built: Built, core: Core, oracle: Oracle) -> Conflict:
+    classes = binding(built, core, oracle)
     return Conflict(
         elements=core.elements,
-        needs=tuple(needs(built, one) for one in core.elements),
-        facts=facts(built, core.elements),
+        needs=tuple(needs(built, one, classes) for one in core.elements),
+        facts=facts(built, core.elements, classes),
         minimal=core.minimal,
     )
 

@@ -69,6 +69,7 @@ class Exclusive:
         metadata=about(
             "Who is foreign: other_projects, others, or tag:<name>.",
             pattern=r"others|other_projects|tag:.+",
+            allowed="others, other_projects, or tag: and a tag",
         ),
     )
     level: str = field(default=HOST, metadata=about("Level of the domains to keep alone."))

@@ -24,14 +24,25 @@ MAX_NUMBER = 1_000_000
 
 
 def about(
-    text: str, *, minimum: int = 0, choices: tuple[str, ...] = (), pattern: str = ""
+    text: str,
+    *,
+    minimum: int = 0,
+    choices: tuple[str, ...] = (),
+    pattern: str = "",
+    allowed: str = "",
 ) -> Mapping[str, object]:
     """Metadata of one parameter: what it means, and what values it takes.
 
     `minimum` bounds integers; `choices` lists the only strings, `pattern` (a regular
-    expression that must match the whole) describes them.
+    expression that must match the whole) describes them, and `allowed` says it to people.
     """
-    return {"about": text, "minimum": minimum, "choices": choices, "pattern": pattern}
+    return {
+        "about": text,
+        "minimum": minimum,
+        "choices": choices,
+        "pattern": pattern,
+        "allowed": allowed,
+    }
 
 
 def read(cls: type[T], parameters: Mapping[str, object], *, path: str) -> T:
@@ -113,7 +124,8 @@ def _text(value: object, field: Field[Any], path: str) -> str:
     if choices and value not in choices:
         raise InvalidDescription(f"must be one of {', '.join(choices)}, not {value!r}", path=path)
     if pattern and re.fullmatch(pattern, value) is None:
-        raise InvalidDescription(f"must match {pattern}, not {value!r}", path=path)
+        allowed = field.metadata["allowed"]
+        raise InvalidDescription(f"must be {allowed}, not {value!r}", path=path)
     return value
 
 

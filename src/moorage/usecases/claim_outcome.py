@@ -14,7 +14,7 @@ from moorage.domain.changes import (
     PutEnsemble,
     SwapHold,
 )
-from moorage.domain.consumers import Consumer
+from moorage.domain.consumers import SERVER_TYPE, Consumer
 from moorage.domain.decisions import (
     Claim,
     ClaimState,
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller, Store
-
-SERVER_TYPE = "INSTANCE"
-"""The consumer type Nova writes for its servers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,25 +66,29 @@ def check_names(
     ensemble: Ensemble,
     stored: tuple[PolicyStatement, ...] = (),
 ) -> None:
-    """Let policies pass that name what the caller may know: a tenant, domains and aggregates.
+    """Let policies pass that name what is there: to a tenant, domains and aggregates.
 
     Where a host is, or how full, would otherwise be told by whether a fence around its name can
     be met. A host's name or a provider's UUID is refused as any name that means nothing, so the
-    refusal tells nothing either. Policies that are `stored` already were judged then.
+    refusal tells nothing either. An operator may name hosts as well. Policies that are `stored`
+    already were judged then: hosts and domains come and go.
 
     Raises:
-        UnknownName: a tenant names something else.
+        UnknownName: it means nothing here, or nothing that a tenant may know.
     """
+    known = {name for _, name in snapshot.topology.domains} | set(snapshot.aggregates)
+    kind = "domain or aggregate"
     if caller.operator:
-        return
-    domains = {name for _, name in snapshot.topology.domains}
+        kind = "host, domain or aggregate"
+        rows = snapshot.roots.tolist()
+        known |= {name for row in rows for name in (snapshot.names[row], snapshot.uuids[row])}
     for index, statement in enumerate(ensemble.policies):
         if statement in stored:
             continue
         path = f"policies[{index}]"
         for name in sorted(getattr(parse(statement, path=path), "domains", ())):
-            if name not in domains and name not in snapshot.aggregates:
-                raise UnknownName("domain or aggregate", name, path=f"{path}.domains")
+            if name not in known:
+                raise UnknownName(kind, name, path=f"{path}.domains")
 
 
 def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:
