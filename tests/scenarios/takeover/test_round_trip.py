@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +15,7 @@ from moorage.client.credentials import GivenToken
 from moorage.client.placement_source import read_service
 from moorage.client.placement_wire import Options, PlacementWire, within
 from moorage.client.probes import probes
+from moorage.domain.consumers import Consumer
 from moorage.domain.content import differences, overages
 from moorage.store import open_store
 from moorage.store.placement_database import read_placement
@@ -86,6 +90,27 @@ def test_the_file_says_what_the_service_says(cloud: Placement, cloud_file: Path)
     stored = read_placement(f"sqlite:///{cloud_file}")
     assert list(differences(content_of(cloud), stored)) == []
     assert [one.resource_class for one in overages(stored)] == ["MEMORY_MB"]
+
+
+def test_rows_that_refer_to_nothing_are_told(
+    cloud: Placement, cloud_file: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "copy.db"
+    shutil.copy(cloud_file, file)
+    nobodys = named("db-1")
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM consumers WHERE uuid = ?", (nobodys,))
+        connection.execute(
+            "INSERT INTO allocations (resource_provider_id, consumer_id, resource_class_id, used)"
+            " VALUES (9999, 'lost', 1, 1)"
+        )
+        connection.execute(
+            "INSERT INTO consumers (uuid, project_id, user_id, generation) VALUES ('idle', 1, 1, 0)"
+        )
+    found = read_placement(f"sqlite:///{file}")
+    assert len(found.remarks) == 3
+    assert found.consumers[nobodys].consumer == Consumer(nobodys, type="unknown")
+    assert {"lost", "idle"}.isdisjoint(found.consumers)
 
 
 @pytest.mark.parametrize("engine", ["postgres", "mariadb"])
