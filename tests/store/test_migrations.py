@@ -1,0 +1,93 @@
+"""From every schema there has been to the newest one, with what was stored there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.errors import CapacityExceeded
+from moorage.domain.period import FOREVER
+from moorage.store import open_store
+from moorage.store.backends import connect
+from moorage.store.upgrade import MIGRATIONS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlalchemy import Connection
+
+OLD = [
+    script.revision
+    for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()
+    if script.nextrev
+]
+FAR = FOREVER - 1
+STORED = f"""
+INSERT INTO resource_classes (name, place, updated_at) VALUES ('VCPU', 0, 1), ('CUSTOM_A', NULL, 2);
+INSERT INTO traits (name, updated_at) VALUES ('CUSTOM_T', 3);
+INSERT INTO providers (uuid, name, parent, root, generation, revision, created_at, updated_at)
+    VALUES ('p', 'host', NULL, 'p', 7, 9, 1, 2);
+INSERT INTO inventories (provider, resource_class, total, reserved, min_unit, max_unit, step_size,
+    allocation_ratio, updated_at) VALUES ('p', 'VCPU', 10, 0, 1, 10, 1, 1.0, 2);
+INSERT INTO provider_traits (provider, trait) VALUES ('p', 'CUSTOM_T');
+INSERT INTO provider_aggregates (provider, aggregate) VALUES ('p', 'g');
+INSERT INTO consumers (uuid, project_id, user_id, type, generation)
+    VALUES ('server', 'project', 'user', 'INSTANCE', 3), ('member', 'project', 'user', 'M', 0);
+INSERT INTO bookings (consumer, provider, resource_class, amount, start_at, end_at, lapses_at,
+    state, binding, decision) VALUES
+    ('server', 'p', 'VCPU', 4, 5, {FOREVER}, {FOREVER}, 'allocated', 'bound', NULL),
+    ('member', 'p', 'VCPU', 5, 5, {FAR}, {FAR}, 'held', 'bound', 'd');
+"""
+
+
+def store_at(revision: str, database: str) -> None:
+    """A database as the program of that schema left it."""
+    backend = connect(database)
+
+    def work(connection: Connection) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+        for statement in filter(str.strip, STORED.split(";")):
+            connection.execute(text(statement))
+
+    backend.upgrade(work)
+    backend.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb"])
+@pytest.mark.parametrize("revision", OLD)
+def test_what_an_older_schema_held_is_kept_and_judged(
+    tmp_path: Path, request: pytest.FixtureRequest, kind: str, revision: str
+) -> None:
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    if kind != "sqlite":
+        database = str(request.getfixturevalue(f"{kind}_databases").empty())
+    store_at(revision, database)
+    store = open_store(database)
+    provider = store.provider("p")
+    assert (provider.generation, provider.traits, provider.aggregates) == (7, {"CUSTOM_T"}, {"g"})
+    assert [(one.resource_class, one.capacity) for one in provider.inventories] == [("VCPU", 10)]
+    assert {one.name for one in store.resource_classes()} >= {"CUSTOM_A", "MEMORY_MB"}
+    found = store.consumer("server")
+    assert found is not None
+    assert (found[0].generation, found[1][0].amounts) == (3, {"VCPU": 4})
+    held = store.bookings(decision="d")
+    assert [(one.consumer, one.state) for _, one in held] == [("member", BookingState.HELD)]
+    columns = store.snapshot().classes["VCPU"]
+    assert (int(columns.used[0]), int(columns.peak[0])) == (4, 9)
+    two = ReplaceAllocations(Consumer("new", "project", "user"), {"p": {"VCPU": 2}}, None)
+    with pytest.raises(CapacityExceeded):
+        store.commit(Changeset((two,)))
+    store.commit(Changeset((DeleteAllocations("server"), two)))
+    assert int(store.snapshot().classes["VCPU"].used[0]) == 2
+    store.close()
