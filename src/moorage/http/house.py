@@ -37,6 +37,8 @@ class House:
     checks: Mapping[str, Callable[[], object]]
     pages: Mapping[str, Page] = field(default_factory=dict)
     """Further pages by path."""
+    _failing: set[str] = field(default_factory=set)
+    """Checks that failed when last asked: the log is told of changes, not of every probe."""
 
     def answer(self, environ: Environ, path: str) -> Answer:
         """The answer for a path that no mount has."""
@@ -81,18 +83,22 @@ class House:
         return json_answer(HTTPStatus.OK, {"status": "alive"})
 
     def _readiness(self, _environ: Environ) -> Answer:
-        states = {name: _state(name, check) for name, check in self.checks.items()}
+        states = {name: self._state(name, check) for name, check in self.checks.items()}
         ready = all(state == "ready" for state in states.values())
         return json_answer(
             HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE,
             {"status": "ready" if ready else "not ready", "checks": states},
         )
 
-
-def _state(name: str, check: Callable[[], object]) -> str:
-    try:
-        check()
-    except Exception as error:  # noqa: BLE001 - the failure is the finding; details are for the log
-        _log.warning("not ready: %s: %s", name, error)
-        return "not ready"
-    return "ready"
+    def _state(self, name: str, check: Callable[[], object]) -> str:
+        try:
+            check()
+        except Exception as error:  # noqa: BLE001 - the failure is the finding; details are for the log
+            if name not in self._failing:
+                self._failing.add(name)
+                _log.warning("not ready: %s: %s", name, error)
+            return "not ready"
+        if name in self._failing:
+            self._failing.discard(name)
+            _log.warning("ready again: %s", name)
+        return "ready"

@@ -90,13 +90,14 @@ class Pulse:
 
     def _look(self, name: str) -> None:
         before = self._seen.get(name, _Seen(0))
-        problem = ""
+        begun, problem = time.monotonic(), ""
         try:
             self._looks[name]()
         except Exception as error:  # noqa: BLE001 - whatever it is, the part is not usable
             problem = str(error) or type(error).__name__
         # Said when it lasts: at the start, and while a part is replaced, it may be away a moment.
-        said = bool(problem) and (before.said or bool(before.problem))
+        lasts = bool(before.problem) or time.monotonic() - begun > INTERVAL
+        said = bool(problem) and (before.said or lasts)
         if said and not before.said:
             _log.error("not ready: %s: %s", name, problem)
         elif before.said and not problem:

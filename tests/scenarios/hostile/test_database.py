@@ -1,0 +1,67 @@
+"""A database that goes away under load, and one that another version of the program has changed."""
+
+import sqlite3
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.hostile.conftest import create, names
+from tests.servers.postgres import PostgresServer
+
+from moorage.domain.errors import InvalidDescription
+from moorage.store import open_store
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+def test_a_database_that_is_away_makes_it_unready_and_loses_nothing(
+    start: Any, postgres_server: PostgresServer
+) -> None:
+    service = start("--database", postgres_server.url, "--log-level", "warning")
+    service.eventually(lambda: service.get("/readyz")[0] == 200)
+    acknowledged: set[str] = set()
+    statuses: set[int] = set()
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            name = str(uuid.uuid4())
+            status, _ = create(service.port, name)
+            statuses.add(status)
+            if status == 201:
+                acknowledged.add(name)
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    try:
+        service.eventually(lambda: len(acknowledged) > 20)
+        postgres_server.end()
+        service.eventually(lambda: service.get("/readyz")[1]["checks"]["database"] == "not ready")
+        assert service.get("/healthz") == (200, {"status": "alive"})
+        service.eventually(lambda: 503 in statuses)
+        postgres_server.start()
+        service.eventually(lambda: service.get("/readyz")[0] == 200)
+        before = len(acknowledged)
+        service.eventually(lambda: len(acknowledged) > before + 20)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join(60)
+    assert statuses == {201, 503}
+    assert acknowledged <= names(service.port)
+    log = service.log.read_text()
+    assert "not ready: database" in log
+    assert "ready again: database" in log
+
+
+def test_a_database_of_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    open_store(url).close()
+    with sqlite3.connect(tmp_path / "ledger.db") as other:
+        other.execute("UPDATE alembic_version SET version_num = '9999'")
+    other.close()
+    with pytest.raises(InvalidDescription, match="schema is 9999, which this program does not"):
+        open_store(url)
