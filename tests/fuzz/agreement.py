@@ -44,10 +44,27 @@ class Disagreement:
 
     def __str__(self) -> str:
         told = [str(self.call)]
-        for name, answer in (("ours", self.ours), ("theirs", self.theirs)):
-            body = answer.raw.decode(errors="replace")[:2000]
-            told.append(f"  {name}: {answer.status} {dict(answer.headers)}\n    {body}")
+        sides = {"ours": self.ours, "theirs": self.theirs}
+        entries = {name: _entries(self.call, answer) for name, answer in sides.items()}
+        for name, answer in sides.items():
+            other = entries["theirs" if name == "ours" else "ours"]
+            only = [one for one in entries[name] if one not in other]
+            body = "\n    ".join(only[:4]) or answer.raw.decode(errors="replace")[:600]
+            told.append(f"  {name}: {answer.status} {dict(answer.headers)}")
+            told.append(f"    {len(entries[name])} entries, {len(only)} only here: {body}")
         return "\n".join(told)
+
+
+def _entries(call: Call, answer: Answer) -> list[str]:
+    """The entries of a list, or the members of an object, as text."""
+    body = normal(call, answer).get("body")
+    if not isinstance(body, dict):
+        return []
+    return [
+        f"{name}: {json.dumps(one, sort_keys=True)}"
+        for name, value in body.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
 
 
 def agree(call: Call, ours: Answer, theirs: Answer) -> bool:

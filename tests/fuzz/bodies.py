@@ -15,6 +15,8 @@ def inventory(world: World) -> dict[str, Any]:
     random = world.random
     total = random.choice([1, 2, 4, 8, 8, 16, 100])
     body: dict[str, Any] = {"total": total}
+    if world.chance(0.4):
+        return body
     if world.chance(0.3):
         body["reserved"] = random.choice([0, 1, total - 1, total, total + 1])
     if world.chance(0.2):
@@ -33,6 +35,14 @@ def inventories(world: World) -> dict[str, Any]:
     if world.chance(0.03):
         return {world.resource_class(): inventory(world)}
     return {name: inventory(world) for name in world.some(CLASSES, 3)}
+
+
+def plenty(world: World, at_least: int = 1) -> dict[str, Any]:
+    """Inventories with room for many groups, one in six with rules of its own."""
+    return {
+        name: inventory(world) if world.chance(0.15) else {"total": world.random.choice([4, 8, 16])}
+        for name in world.some(CLASSES[:4], 4, at_least=at_least)
+    }
 
 
 def traits(world: World) -> list[str]:
@@ -82,7 +92,7 @@ def amounts(world: World, minor: int) -> dict[str, dict[str, int]]:
         names = world.some(offered, 2, at_least=1) if offered else [world.resource_class()]
         if world.chance(0.03):
             names = [world.resource_class()]
-        found[own] = {name: world.random.choice([1, 1, 1, 2, 2, 3, 4, 8]) for name in names}
+        found[own] = {name: world.random.choice([1, 1, 1, 1, 2, 2, 3, 8]) for name in names}
     return found
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
 from tests.fuzz.agreement import normal
+from tests.fuzz.world import SHARING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tests.fuzz.agreement import Disagreement
+    from tests.fuzz.sides import Answer
 
 Meant: TypeAlias = Callable[["Disagreement"], bool]
 """Whether a disagreement is the one of that name."""
 
+OK: Final = 200
 DUE: Final = frozenset({"allow", "last-modified", "vary"})
 
 
@@ -65,6 +68,32 @@ def _piled_up(one: Disagreement) -> bool:
     return any(free & suffixed for suffixed in classes.values())
 
 
+def _kept_for_one_tree(one: Disagreement) -> bool:
+    """What only providers that share give is, in the reference, given to one tree of several.
+
+    So it has fewer candidates where more depends on the tree: other groups, or traits of the root.
+    """
+    here, there = one.ours.json, one.theirs.json
+    bound = len(_groups(one)) > 1 or "root_required" in one.call.path
+    if not (bound and one.ours.status == one.theirs.status == OK and "provider_summaries" in here):
+        return False
+    fewer = len(there["allocation_requests"]) < len(here["allocation_requests"])
+    shared = any(
+        SHARING in given.get("traits", ()) for given in here["provider_summaries"].values()
+    )
+    return fewer and shared and (isinstance(_listed(one.ours, one), int) or not _only_there(one))
+
+
+def _listed(answer: Answer, one: Disagreement) -> Any:
+    body = normal(one.call, answer)["body"]
+    return body if isinstance(body, int) else body["allocation_requests"]
+
+
+def _only_there(one: Disagreement) -> list[Any]:
+    here = _listed(one.ours, one)
+    return [candidate for candidate in _listed(one.theirs, one) if candidate not in here]
+
+
 def _requires_nothing(one: Disagreement) -> bool:
     """A group without resources requires neither a trait nor an aggregate."""
     return any(
@@ -103,6 +132,7 @@ DIFFERENCES: Final[Mapping[str, Meant]] = {
     "Headers that are due are there": _more_headers,
     "A consumer without allocations is none": _left_behind,
     "Sums of candidates are exact": _piled_up,
+    "Providers that share serve every tree": _kept_for_one_tree,
     "A group without resources may require nothing": _requires_nothing,
     "A reshape cannot reserve more than there is": _reshaped_to_less_than_nothing,
     "Errors are JSON for whoever takes JSON": _json_although,

@@ -35,12 +35,16 @@ def call(world: World, mix: Mix) -> Call:
     return spoiled(world, made) if world.chance(mix.spoiled) else made
 
 
-def fleet(world: World) -> Iterator[Call]:
-    """What every walk begins with: classes, traits, some trees, and providers that share."""
+def names() -> Iterator[Call]:
+    """The custom classes and traits that all requests speak of."""
     for name in CLASSES[3:]:
         yield Call("PUT", f"/resource_classes/{name}")
     for name in TRAITS[3:]:
         yield Call("PUT", f"/traits/{name}")
+
+
+def fleet(world: World) -> Iterator[Call]:
+    """Some providers below each other, and now and then one that shares."""
     for _ in range(world.random.randint(3, 9)):
         yield Call("POST", "/resource_providers", body=bodies.provider(world, NEWEST))
         own = world.providers[-1]
@@ -49,6 +53,36 @@ def fleet(world: World) -> Iterator[Call]:
             yield _provider_traits(world, NEWEST, own)
         if world.chance(0.6):
             yield _aggregates(world, NEWEST, own)
+
+
+def trees(world: World) -> Iterator[Call]:
+    """Hosts with two floors of children and room for many groups, and providers that share."""
+    for _ in range(world.random.randint(2, 4)):
+        host = world.new_provider()
+        yield from _with_plenty(world, host, None)
+        for _ in range(world.random.randint(0, 3)):
+            child = world.new_provider()
+            yield from _with_plenty(world, child, host)
+            if world.chance(0.3):
+                yield from _with_plenty(world, world.new_provider(), child)
+    for _ in range(world.random.randint(0, 2)):
+        own = world.new_provider()
+        yield from _with_plenty(world, own, None)
+        yield _share(world, NEWEST, own)
+        yield _aggregates(world, NEWEST, own)
+
+
+def _with_plenty(world: World, own: str, parent: str | None) -> Iterator[Call]:
+    body = {"name": f"n-{own[:8]}", "uuid": own, "parent_provider_uuid": parent}
+    yield Call("POST", "/resource_providers", body=body)
+    inventories = bodies.plenty(world, at_least=2 if parent is None else 1)
+    content = {"inventories": inventories, "resource_provider_generation": 0}
+    yield Call("PUT", f"/resource_providers/{own}/inventories", body=content)
+    if world.chance(0.5):
+        content = {"traits": world.some(TRAITS, 3), "resource_provider_generation": 1}
+        yield Call("PUT", f"/resource_providers/{own}/traits", body=content)
+    if world.chance(0.5):
+        yield _aggregates(world, NEWEST, own)
 
 
 def _at(minor: int, method: str, path: str, body: object = None) -> Call:
@@ -170,8 +204,8 @@ def _reshape(world: World, minor: int) -> Call:
     return _at(minor, "POST", "/reshaper", bodies.reshape(world, minor))
 
 
-def _share(world: World, minor: int) -> Call:
-    own = world.provider()
+def _share(world: World, minor: int, own: str = "") -> Call:
+    own = own or world.provider()
     traits = [*world.some(TRAITS, 1), SHARING]
     body = {"traits": traits, "resource_provider_generation": world.generation(own)}
     return _at(minor, "PUT", _path(world, "/traits", own), body)

@@ -21,10 +21,10 @@ def encoded(pairs: Pairs) -> str:
 
 def resources(world: World) -> str:
     """One or two classes with small amounts."""
-    chosen = world.some(CLASSES[:4], 2, at_least=1)
+    chosen = world.some(CLASSES[:4], 2 if world.chance(0.4) else 1, at_least=1)
     if world.chance(0.02):
         chosen.append(world.resource_class())
-    return ",".join(f"{name}:{world.random.choice([1, 1, 1, 2, 2, 3, 4])}" for name in chosen)
+    return ",".join(f"{name}:{world.random.choice([1, 1, 1, 1, 2, 2, 3])}" for name in chosen)
 
 
 def required(world: World, minor: int, key: str) -> Pairs:
@@ -129,10 +129,10 @@ def _group(world: World, minor: int, suffix: str, *, with_resources: bool) -> Pa
     pairs: Pairs = []
     if with_resources:
         pairs.append((f"resources{suffix}", resources(world)))
-    if minor >= 17 and world.chance(0.35 if with_resources else 0.7):
+    if minor >= 17 and world.chance(0.25 if with_resources else 0.7):
         pairs += required(world, minor, f"required{suffix}")
-    if minor >= 21 and world.chance(0.2):
+    if minor >= 21 and world.chance(0.15):
         pairs += member_of(world, minor, f"member_of{suffix}")
-    if minor >= 31 and world.chance(0.12):
+    if minor >= 31 and world.chance(0.08):
         pairs.append((f"in_tree{suffix}", world.provider()))
     return pairs

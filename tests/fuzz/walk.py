@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.agreement import Disagreement, agree
 from tests.fuzz.differences import name_of
-from tests.fuzz.generation import CANDIDATES, MIXED, call, fleet
+from tests.fuzz.generation import CANDIDATES, MIXED, call, fleet, names, trees
 from tests.fuzz.sides import Call, ours, send
 from tests.fuzz.world import World
 
@@ -76,7 +76,8 @@ def changes(one: Call) -> bool:
 
 
 def _calls(world: World, seed: int, steps: int) -> Iterator[Call]:
-    yield from fleet(world)
+    yield from names()
+    yield from trees(world) if seed % 2 else fleet(world)
     mix = CANDIDATES if seed % 2 else MIXED
     for _ in range(steps):
         yield call(world, mix)

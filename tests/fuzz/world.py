@@ -57,10 +57,12 @@ class World:
         return self.providers[-1]
 
     def provider(self) -> str:
-        """Mostly one that was made at some time."""
+        """Mostly one that is there, now and then one that was, or never was."""
         if not self.providers or self.chance(0.02):
             return self.uuid()
-        return self.random.choice(self.providers)
+        chosen = self.random.sample(self.providers, min(3, len(self.providers)))
+        there = (one for one in chosen if self.look(f"/resource_providers/{one}"))
+        return chosen[0] if self.chance(0.05) else next(there, chosen[0])
 
     def consumer(self) -> str:
         """A new one or one that was used."""
