@@ -28,7 +28,7 @@ from benchmarks.placement.servers import PEER_DRIVER, Server, ours, theirs
 from benchmarks.placement.shapes import SHAPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 HERE: Final = Path(__file__).parent
 
@@ -55,16 +55,19 @@ def main() -> None:
     for hosts in asked.hosts:
         for shape in SHAPES:
             mine = [row for row in rows if row.shape == shape]
-            if mine:
-                results += _shape(shape, hosts, mine, asked, facts)
-    if asked.write:
-        report.write(HERE, facts, results)
+            if not mine:
+                continue
+            for result in _shape(shape, hosts, mine, asked, facts):
+                results.append(result)
+                # A run over large fleets takes long: what it has found is not lost if it is ended.
+                if asked.write:
+                    report.write(HERE, facts, results)
 
 
 def _shape(
     shape: str, hosts: int, rows: list[Row], asked: argparse.Namespace, facts: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Every row of one fleet."""
+) -> Iterator[dict[str, Any]]:
+    """Every row of one fleet; `facts` gets what the processes have in memory by then."""
     nodes = list(SHAPES[shape](hosts))
     with tempfile.TemporaryDirectory(prefix="moorage-bench-") as name, ExitStack() as stack:
         folder = Path(name)
@@ -78,16 +81,19 @@ def _shape(
             peer = stack.enter_context(theirs(place, folder))
         own_place = stack.enter_context(database(asked.engine, folder, "ours"))
         _note(f"{shape}: ours filled in", lambda: fill.fill_ours(own_place.url, nodes))
+        began = time.perf_counter()
         own = stack.enter_context(ours(own_place, folder))
+        started = time.perf_counter() - began
         first = own.client()
         _note(f"{shape}: ours reads the ledger in", lambda: first.get("/resource_providers?name=x"))
-        found = [_row(row, hosts, own, peer, asked) for row in rows]
-        facts["memory"][shape] = {
-            "hosts": hosts,
-            "ours": own.memory(),
-            "theirs": peer.memory() if peer else None,
-        }
-        return found
+        for row in rows:
+            found = _row(row, hosts, own, peer, asked)
+            facts["memory"][f"{shape}, {hosts:,} hosts"] = {
+                "ours": own.memory(),
+                "theirs": peer.memory() if peer else None,
+                "start_seconds": round(started, 1),
+            }
+            yield found
 
 
 def _row(

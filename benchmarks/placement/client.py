@@ -29,6 +29,8 @@ class Client:
     def __init__(self, port: int, prefix: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
         self._prefix = prefix
+        self.received = 0
+        """Bytes of bodies so far."""
 
     def get(self, path: str, version: str = VERSION) -> Answer:
         """Read."""
@@ -51,13 +53,15 @@ class Client:
         try:
             self._connection.request(method, self._prefix + path, data, headers)
             response = self._connection.getresponse()
-            return Answer(response.status, response.read())
+            answer = Answer(response.status, response.read())
+            self.received += len(answer.body)
         except http.client.CannotSendRequest:
             self._connection.close()
             raise
         except OSError:
             self._connection.close()
             raise
+        return answer
 
     def close(self) -> None:
         """Hang up."""

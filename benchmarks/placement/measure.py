@@ -28,6 +28,8 @@ class Figures:
     samples: int
     repetitions: int
     cpu_range: tuple[float, float]
+    received: int
+    """Bytes of bodies per repetition."""
 
     def as_json(self) -> dict[str, Any]:
         """For the results file."""
@@ -41,10 +43,12 @@ def measure(server: Server, row: Row, hosts: int, *, samples: int, seconds: floa
     for client in clients[:1]:
         row.work(client, chance, hosts)
     found, repetitions = [], 0
+    before = sum(client.received for client in clients)
     for number in range(samples):
         cpu, wall, count = _sample(server, row, clients, hosts, seconds, number)
         repetitions += count
         found.append((cpu / count * 1e3, wall / count * 1e3))
+    received = sum(client.received for client in clients) - before
     for client in clients:
         client.close()
     cpus, walls = [one[0] for one in found], [one[1] for one in found]
@@ -54,6 +58,7 @@ def measure(server: Server, row: Row, hosts: int, *, samples: int, seconds: floa
         samples=samples,
         repetitions=repetitions,
         cpu_range=(min(cpus), max(cpus)),
+        received=received // repetitions,
     )
 
 

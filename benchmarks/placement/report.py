@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.placement.rows import ROWS
+
 HEAD = (
     "| row | hosts | theirs CPU ms | ours CPU ms | ratio | target | theirs wall | ours wall |",
     "|---|---|---|---|---|---|---|---|",
@@ -62,24 +64,41 @@ def line(result: dict[str, Any]) -> str:
 
 
 def write(folder: Path, facts: dict[str, Any], results: list[dict[str, Any]]) -> None:
-    """The table and the figures of one engine, in the folder."""
-    whole = {"machine": facts, "results": results}
-    (folder / f"results-{facts['engine']}.json").write_text(json.dumps(whole, indent=1) + "\n")
+    """The table and the figures of one engine, in the folder.
+
+    Rows that this run did not measure stay as they were, with their own date and load.
+    """
+    file = folder / f"results-{facts['engine']}.json"
+    before = json.loads(file.read_text()) if file.exists() else {"machine": {}, "results": []}
+    own = {"date": facts["date"], "load": facts["load"]}
+    found = {_key(one): one for one in before["results"]}
+    found |= {_key(one): one | own for one in results}
+    order = [row.key for row in ROWS]
+    every = sorted(found.values(), key=lambda one: (one["hosts"], order.index(one["row"])))
+    facts = facts | {"memory": before["machine"].get("memory", {}) | facts["memory"]}
+    file.write_text(json.dumps({"machine": facts, "results": every}, indent=1) + "\n")
+    (folder / f"RESULTS-{facts['engine']}.md").write_text("\n".join(_page(facts, every)) + "\n")
+
+
+def _key(result: dict[str, Any]) -> tuple[str, int]:
+    return result["row"], result["hosts"]
+
+
+def _page(facts: dict[str, Any], results: list[dict[str, Any]]) -> list[str]:
     about = (
         f"{facts['date']}, {facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f}),"
         f" Python {facts['python']}, Linux {facts['kernel']}, {facts['engine']}."
     )
     memory = [
-        f"- {shape}, {one['hosts']:,} hosts: ours {one['ours']}, theirs {one['theirs']}"
+        f"- {shape}: ours {one['ours']}, theirs {one['theirs']}"
         for shape, one in facts["memory"].items()
     ]
-    lines = [
+    return [
         "# Placement beside openstack-placement 16.0.0",
         "",
         about,
         "",
         f"    {facts['command']}",
+        *("", HOW, "", *HEAD, *(line(one) for one in results), ""),
+        *("Resident MiB after the rows (biggest process, whole tree):", "", *memory),
     ]
-    lines += ["", HOW, "", *HEAD, *(line(one) for one in results), ""]
-    lines += ["Resident MiB after the rows (biggest process, whole tree):", "", *memory]
-    (folder / f"RESULTS-{facts['engine']}.md").write_text("\n".join(lines) + "\n")

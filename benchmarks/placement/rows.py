@@ -165,6 +165,7 @@ _RARE: Final = f"{_ALL}&required=CUSTOM_RARE"
 ROWS: Final[tuple[Row, ...]] = (
     # ruff: noqa: E501 - one line per row, or it is no table
 
+    Row("floor", "flat", "GET / (nothing but HTTP)", reading("/"), None),
     Row("limit", "flat", "candidates, limit=1000", reading(f"{_ALL}&limit=1000"), 200, same=_ALL),
     Row("all", "flat", "candidates, unlimited", reading(_ALL), 100),
     Row("nova", "flat", "Nova-like query (traits, zone), limit=1000", reading(f"{NOVA}&limit=1000"), 200, same=NOVA),

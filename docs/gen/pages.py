@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gen import commands, metrics, microversions, native_api, policies, rules, settings
+from gen import commands, metrics, microversions, native_api, policies, rules, settings, speed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,4 +20,5 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/rules.md": rules.page,
     "reference/cli.md": commands.page,
     "reference/api.md": native_api.page,
+    "reference/speed.md": speed.page,
 }

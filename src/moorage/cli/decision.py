@@ -62,8 +62,7 @@ class Show(Command):
             for item in sorted(one.assignments, key=lambda item: natural(item.member))
         ]
         policies = [
-            (item.name, told.met(item), item.slack, item.penalty or "")
-            for item in one.policies
+            (item.name, told.met(item), item.slack, item.penalty or "") for item in one.policies
         ]
         parts = [head, "", table(["member", "place", "claim"], places)]
         if policies:

@@ -86,6 +86,8 @@ _NOBODY: Final = np.zeros(0, dtype=np.int64)
 
 def distinct(rows: Rows, size: int) -> Ints:
     """Ascending, each once, of rows below `size`."""
+    if (rows[1:] > rows[:-1]).all():
+        return rows.astype(np.int64, copy=False)
     if len(rows) * _SPARSE < size:
         return np.unique(rows).astype(np.int64, copy=False)
     mask = np.zeros(size, dtype=np.bool_)

@@ -73,12 +73,13 @@ def _unsuffixed(view: View, group: RequestGroup, pairs: Sharing) -> Supply:
         lendable = filters.passing(view.alive, filters.forbidden_traits(view, group))
         admitted = _admitted(view, group, pairs)
     required = tuple(filters.has_any_trait(view, any_of) for any_of in group.required)
-    if view.trees.is_single and not len(admitted):
+    alone = view.trees.is_single and not len(admitted)
+    if alone:
         # Who gives is alone, and must meet alone what providers elsewhere meet together.
         base = lendable = reduce(np.logical_and, required, base)
     slots = tuple(_slots(view, group, (base, lendable), admitted))
     trees = reduce(np.logical_and, (_trees_of(view, slot) for slot in slots), view.alive)
-    for mask in required:
+    for mask in () if alone else required:
         trees = trees & _carriers(view, slots, mask)
     return Supply(slots, required, trees)
 

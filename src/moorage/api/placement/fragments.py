@@ -174,7 +174,8 @@ def _by_columns(snapshot: Snapshot, text: str, columns: Sequence[Rows]) -> Itera
     starts = np.cumsum([len(part) + width for part in parts[:-1]]) - width
     some = max(1, _TABLE // len(form))
     for first in range(0, len(columns[0]), some):
-        table = np.tile(form, (len(columns[0][first : first + some]), 1))
+        table = np.empty((len(columns[0][first : first + some]), len(form)), dtype=np.uint8)
+        table[:] = form
         for start, rows in zip(starts.tolist(), columns, strict=True):
             hole = np.ndarray((len(table),), names.dtype, table, start, (len(form),))
             hole[:] = names[rows[first : first + some]]
