@@ -102,10 +102,10 @@ class Wire:
             while library.flush():
                 self._wait(select.POLLIN | select.POLLOUT)
             failed = self._collect(calls, fresh)
+            library.exit_pipeline_mode()
         except BaseException:  # in the middle of a round trip nobody can go on
             self._driver.close()
             raise
-        library.exit_pipeline_mode()
         if failed is not None:
             raise failed
 
@@ -135,16 +135,15 @@ class Wire:
             call.answer = answer = self._answer()
             if answer.status not in _DONE:
                 failed = failed or self._error(answer)
-        while self._next() is None:  # the mark of the end
-            pass
+        end = self._next()
+        if end is None or end.status != ExecStatus.PIPELINE_SYNC:
+            raise self._lost()
         return failed
 
     def _answer(self) -> Any:  # noqa: ANN401 - the library's result
         found = self._next()
-        if found is None:
-            raise psycopg.OperationalError(f"the connection is lost: {self._said()}")
-        ended = self._next()
-        assert ended is None, "one answer to each"
+        if found is None or self._next() is not None:
+            raise self._lost()
         return found
 
     def _next(self) -> Any:  # noqa: ANN401 - the library's result
@@ -163,8 +162,9 @@ class Wire:
             return None  # an earlier one failed, and is told
         return error_from_result(answer)
 
-    def _said(self) -> str:
-        return self._library.get_error_message()
+    def _lost(self) -> psycopg.Error:
+        said = self._library.get_error_message()
+        return psycopg.OperationalError(f"the connection is lost: {said}")
 
 
 def _encoded(value: Any) -> bytes | None:  # noqa: ANN401 - any value of a column

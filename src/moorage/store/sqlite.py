@@ -221,7 +221,7 @@ def _reading(session: CursorSession) -> Iterator[None]:
     try:
         yield
     finally:
-        session.exec_driver_sql("ROLLBACK")
+        session.rollback()
 
 
 @contextmanager
