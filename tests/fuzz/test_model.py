@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -198,5 +199,8 @@ def body_of(generation: int | None, project: str, type_: str, wanted: Any) -> di
 
 
 TestPlacement = Placement.TestCase
+TestPlacement.pytestmark = [
+    pytest.mark.timeout(3600)
+]  # for the long form, MOORAGE_HYPOTHESIS=nightly
 # A walk opens a ledger of its own, and looks at everything after each step: fewer, longer walks.
 TestPlacement.settings = settings(max_examples=settings().max_examples // 7, stateful_step_count=50)

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
     from moorage.api.native.route import Route
 
-pytestmark = pytest.mark.process
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.timeout(3600),  # for the long form, MOORAGE_HYPOTHESIS=nightly
+]
 
 FLEET: Final = Path(__file__).parents[2] / "fleets" / "three-racks.yaml"
 EVERYBODY: Final = {"X-Auth-Token": "op:operations", "X-Roles": "admin,member,reader"}
