@@ -12,6 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.fuzz.model import Model, Refused
 from tests.fuzz.sides import Call, ours, send
 
+pytestmark = pytest.mark.timeout(3600)  # for the long form, MOORAGE_HYPOTHESIS=nightly
+
 UUIDS = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(1, 6)]
 CONSUMERS = [f"{number:08x}-0000-4000-9000-000000000000" for number in range(1, 5)]
 AGGREGATES = [f"{number:08x}-0000-4000-a000-000000000000" for number in range(1, 4)]
@@ -199,8 +201,5 @@ def body_of(generation: int | None, project: str, type_: str, wanted: Any) -> di
 
 
 TestPlacement = Placement.TestCase
-TestPlacement.pytestmark = [
-    pytest.mark.timeout(3600)
-]  # for the long form, MOORAGE_HYPOTHESIS=nightly
 # A walk opens a ledger of its own, and looks at everything after each step: fewer, longer walks.
 TestPlacement.settings = settings(max_examples=settings().max_examples // 7, stateful_step_count=50)
