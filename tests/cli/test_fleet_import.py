@@ -1,10 +1,15 @@
 """`moorage fleet import` of a listing of hypervisors."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli, clean
+
+from moorage.cli.sim_process import end
+from moorage.client.registry import running, state_directory
 
 HYPERVISORS = [
     {"ID": str(n), "Hypervisor Hostname": f"nova-r1-n{n}", "State": "up"}
@@ -21,19 +26,34 @@ def listing(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Cli]:
+    """A service of its own: what is loaded here, no other test may find."""
+    file = tmp_path / "own.yaml"
+    file.write_text("fleet: own\nhosts: [{name: h1, inventories: {VCPU: 4}}]\n", encoding="utf-8")
+    cli = Cli(clean(tmp_path) | {"OS_CLOUD": "own"})
+    started = cli("sim", "start", "--fleet", str(file), "--name", "own")
+    try:
+        assert started.status == 0, started
+        yield cli
+    finally:
+        for one in list(running(state_directory({"XDG_STATE_HOME": str(tmp_path)}))):
+            end(one.pid)
+
+
 @pytest.mark.process
-def test_hosts_are_loaded_once(sim: Any, listing: str) -> None:
+def test_hosts_are_loaded_once(own: Cli, listing: str) -> None:
     words = ("fleet", "import", listing, "--ratio", "VCPU=4", "--total", "DISK_GB=100")
-    planned = sim(*words, "--dry-run")
+    planned = own(*words, "--dry-run")
     assert planned.out == (
         "would load hypervisors: 2 hosts, 0 domains, 0 flavors, load of 0 consumers\n"
     )
-    first = sim.body(*words)
+    first = own.body(*words)
     assert [(one["hosts"], one["unchanged"]) for one in first["parts"]] == [(2, 0)]
-    again = sim.body(*words)
+    again = own.body(*words)
     assert [(one["hosts"], one["unchanged"]) for one in again["parts"]] == [(0, 2)]
-    assert "nova-r1-n1" in sim("fleet", "show").out
-    other = sim("fleet", "import", listing, "--ratio", "VCPU=2", "--total", "DISK_GB=100")
+    assert "nova-r1-n1" in own("fleet", "show").out
+    other = own("fleet", "import", listing, "--ratio", "VCPU=2", "--total", "DISK_GB=100")
     assert other.status == 4
     assert "nova-r1-n1 VCPU is 8" in other.err
 

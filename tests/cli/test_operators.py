@@ -85,7 +85,7 @@ def test_a_cycle_in_the_topology_names_its_line(sim: Any, tmp_path: Path) -> Non
 def test_loading_the_same_fleet_again_changes_nothing(sim: Any) -> None:
     before = sim.body("fleet", "show")["fleet"]["revision"]
     told = sim("fleet", "load", "three-racks.yaml")
-    assert told.out == ("loaded three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers\n")
+    assert told.out == "unchanged three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers\n"
     assert sim.body("fleet", "show")["fleet"]["revision"] == before
 
 
