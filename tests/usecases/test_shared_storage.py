@@ -39,7 +39,7 @@ def shared() -> Iterator[Service]:
         PutAggregates(HOST, aggregate, None),
         ReplaceAllocations(
             Consumer(SERVER, "project-a", "ann", "INSTANCE"),
-            {NFS: {"DISK_GB": 10}, HOST: {"VCPU": 2}},
+            {NFS: {"DISK_GB": 10}, HOST: {"VCPU": 1}},
             None,
         ),
         ReplaceAllocations(
@@ -59,7 +59,12 @@ def ensemble(shared: Service) -> str:
 
 def test_it_stands_on_its_host(shared: Service, ensemble: str) -> None:
     path = f"/ensembles/{ensemble}/members"
-    joined = shared.call("POST", path, {"member": {"server_id": SERVER, "name": "web"}})
+    server = {"server_id": SERVER, "name": "web"}
+    refused = shared.call("POST", path, {"member": server})
+    assert refused.json["errors"][0]["diff"] == [
+        {"path": "resources.DISK_GB", "effect": "exceeds", "described": 0, "requested": 10}
+    ]
+    joined = shared.call("POST", path, {"member": server | {"on_violation": "accept_and_report"}})
     assert joined.status_code == 201, joined.text
     (member,) = shared.call("GET", path, caller=OPERATOR).json["members"]
     assert member["host"] == "n1"

@@ -141,8 +141,6 @@ def _join(
     check_member_count(parts.limits, len(ensemble.members) + 1)
     snapshot = parts.store.snapshot()
     size = compare(role, _size(parts, caller, snapshot, role, joining.server_id), frozenset())
-    if size.verdict == "differs" and joining.reject:
-        raise Oversized(joining.server_id, size.diff)
     index = 1 + max(
         (m.name.index for m in ensemble.members if m.name.role == joining.role), default=-1
     )
@@ -150,6 +148,9 @@ def _join(
     grown = remembering(ensemble.grown(joining.role, (member,)), naming)
     broken = broken_policies(snapshot, grown)
     before = {one.policy for one in broken_policies(snapshot, ensemble)}
+    # What nothing could allow goes first: a server that stands on no host is refused above.
+    if size.verdict == "differs" and joining.reject:
+        raise Oversized(joining.server_id, size.diff)
     fresh = tuple(one for one in broken if one.required and one.policy not in before)
     if fresh and joining.reject:
         raise Violated(joining.server_id, fresh)
