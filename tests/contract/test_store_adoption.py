@@ -23,6 +23,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.content import AllocationSet
 from moorage.domain.errors import (
     CapacityExceeded,
+    ConsumerConflict,
     DuplicateName,
     InvalidDescription,
     InventoryInUse,
@@ -54,6 +55,7 @@ SERVER = AllocationSet(
     Consumer("server", "project", "user", "INSTANCE", generation=5),
     {"root": {"VCPU": 9, "MEMORY_MB": 6}, "child": {"CUSTOM_CARD": 1}},
 )
+KNOWN = frozenset({"root", "child"})
 
 
 def write(store: Ledger, *changes: Change) -> Committed:
@@ -116,13 +118,34 @@ def test_adopting_again_makes_equal(store: Ledger) -> None:
     smaller = AllocationSet(
         replace(SERVER.consumer, type=None, generation=2), {"root": {"VCPU": 1}}
     )
-    write(store, AdoptProviders((moved, freed)), AdoptAllocations((smaller,)))
+    write(
+        store,
+        DeleteAllocations("server"),
+        AdoptProviders((moved, freed), known=KNOWN),
+        AdoptAllocations((smaller,)),
+    )
     stock = tuple(sorted(moved.inventories, key=lambda one: one.resource_class))
     assert providers(store) == {"root": replace(moved, inventories=stock), "child": freed}
     found = ledger_content(store).consumers["server"]
     assert (found.consumer.type, found.consumer.generation) == ("unknown", 2)
     assert found.allocations == {"root": {"VCPU": 1}}
     assert store.snapshot().topology.attachments == {("location", "renamed"): "r"}
+
+
+def test_names_are_exchanged_and_a_new_one_becomes_the_parent(store: Ledger) -> None:
+    tree = Topology.build({"location": ("rack",)}, [Domain("r", "rack")], [Attachment("host", "r")])
+    write(store, PutTopology(tree))
+    stock = tuple(sorted(ROOT.inventories, key=lambda one: one.resource_class))
+    root = replace(ROOT, name="card", inventories=stock)
+    above = ResourceProvider("above", "above", "root", "root", generation=2)
+    child = replace(CHILD, name="host", parent_uuid="above")
+    write(store, AdoptProviders((root, above, child), known=KNOWN))
+    assert providers(store) == {"root": root, "above": above, "child": child}
+    assert store.snapshot().topology.attachments == {("location", "card"): "r"}
+    alone = replace(above, parent_uuid=None, root_uuid="above")
+    under = replace(child, root_uuid="above")
+    write(store, AdoptProviders((alone, under), known=frozenset({"above", "child"})))
+    assert providers(store) == {"root": root, "above": alone, "child": under}
 
 
 def test_one_that_goes_leaves_its_name_to_another(store: Ledger) -> None:
@@ -150,13 +173,13 @@ def test_one_that_goes_leaves_its_name_to_another(store: Ledger) -> None:
             DuplicateName,
         ),
         (
-            AdoptProviders((replace(ROOT, inventories=(Inventory("NO_SUCH", 1),)),)),
+            AdoptProviders((replace(ROOT, inventories=(Inventory("NO_SUCH", 1),)),), known=KNOWN),
             UnknownName,
         ),
-        (AdoptProviders((replace(ROOT, traits=frozenset({"NO_SUCH"})),)), UnknownName),
-        (AdoptProviders((replace(ROOT, inventories=()),)), InventoryInUse),
-        (AdoptProviders((replace(ROOT, parent_uuid="child"),)), InvalidDescription),
-        (AdoptAllocations((replace(SERVER, allocations={"who": {"VCPU": 1}}),)), UnknownName),
+        (AdoptProviders((replace(ROOT, traits=frozenset({"NO_SUCH"})),), known=KNOWN), UnknownName),
+        (AdoptProviders((replace(ROOT, inventories=()),), known=KNOWN), InventoryInUse),
+        (AdoptProviders((replace(ROOT, parent_uuid="child"),), known=KNOWN), InvalidDescription),
+        (AdoptAllocations((AllocationSet(Consumer("x"), {"who": {"VCPU": 1}}),)), UnknownName),
         (AdoptAllocations((replace(SERVER, allocations={"root": {"NO": 1}}),)), UnknownName),
         (AdoptAllocations((replace(SERVER, allocations={}),)), InvalidDescription),
         (
@@ -164,6 +187,8 @@ def test_one_that_goes_leaves_its_name_to_another(store: Ledger) -> None:
             InvalidDescription,
         ),
         (AdoptAllocations((SERVER, SERVER)), InvalidDescription),
+        (AdoptProviders((CHILD,), known=frozenset({"root"})), DuplicateName),
+        (AdoptAllocations((SERVER,)), ConsumerConflict),
     ],
 )
 def test_what_cannot_be_is_refused_whole(

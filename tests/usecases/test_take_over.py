@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moorage.domain.changes import Changeset, CreateProvider, CreateTrait, PutInventories
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    CreateTrait,
+    PutInventories,
+    ReplaceAllocations,
+)
 from moorage.domain.consumers import Consumer
 from moorage.domain.content import AllocationSet, Content, differences
-from moorage.domain.errors import Conflict, Forbidden, UnknownName
+from moorage.domain.errors import Conflict, ConsumerConflict, DuplicateName, Forbidden, UnknownName
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import open_store
@@ -117,6 +123,36 @@ def test_what_differs_is_refused_and_updated_at_once(store: Ledger) -> None:
         take_over(store, found, ADD)
     assert unlike(store) == []
     assert take_over(store, found, UPDATE) == 1
+    assert unlike(store, later) == []
+
+
+def test_what_comes_in_between_is_kept(store: Ledger) -> None:
+    found = planned(store)
+    stock = PutInventories("d", (Inventory("VCPU", 99),), None)
+    store.commit(Changeset((CreateProvider("d", "name of d"), stock)))
+    with pytest.raises(DuplicateName):
+        take_over(store, found, ADD)
+    assert ledger_content(store).providers["d"].inventories[0].total == 99
+    later = planned(store)
+    mine = Consumer("s3", "mine", "me", "INSTANCE")
+    store.commit(Changeset((ReplaceAllocations(mine, {"d": {"VCPU": 2}}, None),)))
+    with pytest.raises(ConsumerConflict):
+        take_over(store, later, UPDATE)
+    assert ledger_content(store).consumers["s3"].consumer.project_id == "mine"
+    take_over(store, planned(store), UPDATE)
+    assert unlike(store) == []
+
+
+def test_what_stays_gets_another_parent_than_who_goes(store: Ledger) -> None:
+    take_over(store, planned(store), ADD)
+    others = {
+        "e": provider("e"),
+        "a": SOURCE.providers["a"],
+        "c": replace(SOURCE.providers["c"], parent_uuid="a"),
+        "d": replace(SOURCE.providers["d"], parent_uuid="e", root_uuid="e"),
+    }
+    later = replace(SOURCE, providers=others)
+    assert take_over(store, planned(store, later), MIRROR) == 1
     assert unlike(store, later) == []
 
 

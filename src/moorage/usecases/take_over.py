@@ -20,6 +20,7 @@ from moorage.domain.changes import (
     DeleteAllocations,
     DeleteProvider,
     PutTopology,
+    UpdateProvider,
 )
 from moorage.domain.content import (
     CLASS,
@@ -165,7 +166,8 @@ def take_over(
 
     Raises:
         Conflict: the permission does not cover it; nothing is written.
-        Busy, Conflict, UnknownName: from the commits. What was committed stays.
+        Busy, Conflict, NotFound, UnknownName: from the commits, among them that what was missing
+            is there by now, or what was to go is gone. What was committed stays.
     """
     check(planned, permission)
     commits = 0
@@ -227,10 +229,16 @@ def _exchange(
     consumers = [*planned.subjects(CONSUMER, Way.MISSING), *touched[1]]
     leaves_first = reversed(parents_first(ledger.providers))
     changes: list[Change] = [DeleteAllocations(uuid) for uuid in (*gone[1], *touched[1])]
+    # What stays gets its new parent when that is there; until then it must not hang on who goes.
+    changes += [
+        UpdateProvider(one.uuid, one.name, None, set_parent=True)
+        for one in ledger.providers.values()
+        if one.parent_uuid in surplus and one.uuid not in surplus
+    ]
     changes += [DeleteProvider(one.uuid) for one in leaves_first if one.uuid in surplus]
     ordered = tuple(one for one in parents_first(source.providers) if one.uuid in providers)
     if ordered:
-        changes.append(AdoptProviders(ordered))
+        changes.append(AdoptProviders(ordered, known=frozenset(touched[0])))
     if consumers:
         changes.append(AdoptAllocations(tuple(source.consumers[uuid] for uuid in consumers)))
     return tuple(changes), len(ordered) + len(consumers)

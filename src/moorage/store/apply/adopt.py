@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.changes import PutAggregates, PutInventories, PutTraits, UpdateProvider
 from moorage.domain.consumers import UNKNOWN_TYPE
-from moorage.domain.errors import DuplicateName, InvalidDescription, NotFound, UnknownName
+from moorage.domain.errors import (
+    ConsumerConflict,
+    DuplicateName,
+    InvalidDescription,
+    NotFound,
+    UnknownName,
+)
 from moorage.domain.period import FOREVER, Period
 from moorage.store import rows, tables
 from moorage.store.apply.providers import update_provider
@@ -40,12 +46,13 @@ _SET_GENERATION = (
     .where(_p.uuid == bindparam("of"))
     .values(generation=bindparam("generation"))
 )
-_CONSUMERS = select(_c.uuid).where(_c.uuid.in_(bindparam("some", expanding=True)))
-_ALLOCATED = (_b.consumer.in_(bindparam("some", expanding=True))) & (
-    _b.state == BookingState.ALLOCATED.value
+_CONSUMERS = select(_c.uuid, _c.generation).where(_c.uuid.in_(bindparam("some", expanding=True)))
+_ALLOCATED = (
+    select(_b.consumer)
+    .where(_b.consumer.in_(bindparam("some", expanding=True)))
+    .where(_b.state == BookingState.ALLOCATED.value)
+    .limit(1)
 )
-_OWN = select(tables.bookings).where(_ALLOCATED)
-_CLEAR = delete(tables.bookings).where(_ALLOCATED)
 _UPDATE_CONSUMER = (
     update(tables.consumers)
     .where(_c.uuid == bindparam("of"))
@@ -57,20 +64,26 @@ def adopt_providers(batch: Batch, change: AdoptProviders) -> None:
     """See `AdoptProviders`.
 
     Raises:
-        DuplicateName: another provider has the name, or one is given twice.
+        DuplicateName: another provider has the name, one that is not `known` is there, or one is
+            given twice.
         UnknownName: no such parent, resource class or trait.
         InvalidDescription: a parent that is below the provider.
     """
     for one in change.providers:
         _check_names(batch, one)
     uuids = [one.uuid for one in change.providers]
-    known = {
+    there = {
         uuid for some in chunks(uuids) for uuid in batch.connection.scalars(_KNOWN, {"some": some})
     }
-    for one in change.providers:
-        if one.uuid in known:
-            _make_equal(batch, one)
-    _create(batch, [one for one in change.providers if one.uuid not in known])
+    for uuid in uuids:
+        if uuid in there and uuid not in change.known:
+            raise DuplicateName("resource provider", uuid)
+    kept = [one for one in change.providers if one.uuid in there]
+    # A name may go to a new one, and a new one may become the parent.
+    _rename(batch, kept)
+    _create(batch, [one for one in change.providers if one.uuid not in there])
+    for one in kept:
+        _make_equal(batch, one)
 
 
 def _check_names(batch: Batch, one: ResourceProvider) -> None:
@@ -80,6 +93,17 @@ def _check_names(batch: Batch, one: ResourceProvider) -> None:
     for trait in sorted(one.traits):
         if not batch.knows_trait(trait):
             raise UnknownName("trait", trait, path=f"{one.name}.traits")
+
+
+def _rename(batch: Batch, kept: Sequence[ResourceProvider]) -> None:
+    """Names for those that exist; by way of their UUIDs where one gets what another one gives."""
+    renamed = [one for one in kept if batch.provider(one.uuid).name != one.name]
+    given = {str(batch.provider(one.uuid).name) for one in renamed}
+    for one in renamed:
+        if one.name in given:
+            update_provider(batch, UpdateProvider(one.uuid, one.uuid))
+    for one in renamed:
+        update_provider(batch, UpdateProvider(one.uuid, one.name))
 
 
 def _make_equal(batch: Batch, one: ResourceProvider) -> None:
@@ -170,16 +194,19 @@ def adopt_allocations(batch: Batch, change: AdoptAllocations) -> None:
     """See `AdoptAllocations`.
 
     Raises:
+        ConsumerConflict: a consumer has allocations.
         UnknownName: a resource class nobody knows (a provider: at the end of the commit).
         InvalidDescription: a consumer without allocations, one given twice, an amount below 1.
     """
     _check_sets(batch, change.sets)
-    stored: set[str] = set()
+    stored: dict[str, int] = {}
     for some in chunks(one.consumer.uuid for one in change.sets):
-        stored.update(batch.connection.scalars(_CONSUMERS, {"some": some}))
+        found = batch.connection.execute(_CONSUMERS, {"some": some})
+        stored.update((row.uuid, row.generation) for row in found)
     for some in chunks(stored):
-        batch.take_away(batch.connection.execute(_OWN, {"some": some}).all())
-        batch.connection.execute(_CLEAR, {"some": some})
+        owner = batch.connection.scalars(_ALLOCATED, {"some": some}).first()
+        if owner is not None:
+            raise ConsumerConflict(owner, expected=None, actual=stored[owner])
     fresh, known = [], []
     for one in change.sets:
         values: dict[str, Any] = {
