@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 COMMAND_SECONDS = 100.0
+EXEC_SECONDS = 5.0
+"""How long a process may take to become another program."""
 MARK = "MOORAGE_TRANSCRIPT"
 """Environment variable by which a page's processes are found again, however detached."""
 
@@ -142,15 +144,31 @@ class Shell:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Every live process whose environment carries the mark, as Linux tells it."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-        except OSError:
-            continue  # ended meanwhile, or not ours
+    """Every live process whose environment carries the mark, as Linux tells it.
+
+    A process that is just becoming another program shows no environment for a moment; it is
+    looked at again until it does.
+    """
+    sign = f"{MARK}={mark}".encode()
+    entries = list(Path("/proc").glob("[0-9]*"))
+    found: list[int] = []
+    stop = time.monotonic() + EXEC_SECONDS
+    while entries and time.monotonic() < stop:
+        shown = {entry: environment_of(entry) for entry in entries}
+        found += [int(one.name) for one, names in shown.items() if sign in names.split(b"\0")]
+        entries = [entry for entry, names in shown.items() if not names]
+        time.sleep(0.01 if entries else 0)
     return found
+
+
+def environment_of(entry: Path) -> bytes:
+    """What the process has in its environment; a zero byte if it ended, or is not ours."""
+    try:
+        names = (entry / "environ").read_bytes()
+        (entry / "exe").readlink()  # the kernel's own have none, nor has one that has ended
+    except OSError:
+        return b"\0"
+    return names
 
 
 @contextmanager
@@ -180,7 +198,8 @@ def shell_in(directory: Path) -> Iterator[Shell]:
         shell.close()
         left = marked_processes(mark)
         for process in left:
-            os.kill(process, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
     assert not left, f"the page left {len(left)} processes running"
 
 
