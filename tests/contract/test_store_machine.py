@@ -41,7 +41,7 @@ from moorage.domain.errors import CapacityExceeded, ConsumerConflict, HoldExpire
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
-from moorage.store.backends import connect
+from moorage.store.opening import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

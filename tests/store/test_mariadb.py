@@ -26,7 +26,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.errors import Busy, ConsumerConflict, InvalidDescription
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, mariadb, open_store, patience, tables
-from moorage.store.backends import connect
+from moorage.store.opening import connect
 from moorage.store.upgrade import upgrade
 
 if TYPE_CHECKING:

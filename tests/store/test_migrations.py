@@ -16,7 +16,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded
 from moorage.domain.period import FOREVER
 from moorage.store import open_store
-from moorage.store.backends import connect
+from moorage.store.opening import connect
 from moorage.store.upgrade import MIGRATIONS
 
 if TYPE_CHECKING:

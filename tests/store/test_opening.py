@@ -11,7 +11,7 @@ from sqlalchemy import Connection, literal, select
 
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store import open_store, sqlite, tables
-from moorage.store.backends import connect
+from moorage.store.opening import connect
 from moorage.store.sqlite import SqliteBackend
 from moorage.store.upgrade import upgrade
 

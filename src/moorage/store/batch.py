@@ -21,12 +21,12 @@ from moorage.domain.period import FOREVER
 from moorage.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from sqlalchemy import Row, Select
 
     from moorage.domain.period import Instant
-    from moorage.store.backends import Log, Turn
+    from moorage.store.answers import Turn
     from moorage.store.session import Session
 
 _CHUNK: Final = 500
@@ -58,8 +58,9 @@ class Batch:
 
     connection: Session
     now: Instant
-    log: Log
     turn: Turn
+    sweep: Callable[[Batch], Sequence[str]]
+    """Deletes bookings that no longer live, and says whose; see `Log.sweep`."""
     touched: dict[str, bool] = field(default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
     bumps: Counter[str] = field(default_factory=Counter)
@@ -202,7 +203,7 @@ class Batch:
 
     def purge(self) -> None:
         """Delete bookings that no longer live, of whomever. Changes no arithmetic."""
-        self.vacated.update(self.log.sweep(self))
+        self.vacated.update(self.sweep(self))
 
     def log_rows(self, revision: int) -> list[dict[str, object]]:
         """What the change log says of this commit."""

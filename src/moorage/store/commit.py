@@ -104,16 +104,16 @@ def commit(
     """
     turn = log.enter(connection, footprint(changeset))
     # Either clock is read after all waiting: what was overtaken is never the later one.
-    batch = Batch(connection, turn.at if clock is None else clock.now(), log, turn)
+    batch = Batch(connection, turn.at if clock is None else clock.now(), turn, log.sweep)
     check_reliance(batch, changeset)
     for change in changeset.changes:
         APPLY[type(change)](batch, change)
     if any(isinstance(change, _PURGES) for change in changeset.changes):
         batch.purge()
-    return settle(batch)
+    return settle(batch, log)
 
 
-def settle(batch: Batch) -> Committed:
+def settle(batch: Batch, log: Log) -> Committed:
     """Judge the end state and finish the books.
 
     Raises:
@@ -126,7 +126,7 @@ def settle(batch: Batch) -> Committed:
     judge(batch, answers[len(moves) :])
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})
-    revision = batch.log.append(batch)
+    revision = log.append(batch)
     return Committed(
         revision=revision,
         at=batch.now,

@@ -16,7 +16,8 @@ from moorage.store import states
 if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import ProviderState
-    from moorage.store.backends import Backend, News
+    from moorage.store.answers import News
+    from moorage.store.backends import Backend
     from moorage.store.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock

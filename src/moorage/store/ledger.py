@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.snapshot import Snapshot
-    from moorage.store.backends import Backend, Connections
+    from moorage.store.answers import Connections
+    from moorage.store.backends import Backend
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Keepers, Named
 

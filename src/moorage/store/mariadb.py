@@ -27,10 +27,10 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
-from moorage.store.backends import WAIT, Connections
+from moorage.store.answers import Connections
 from moorage.store.bundle import FLAGS, BundleSession
 from moorage.store.mariadb_log import MARK, Line, MarkedLog, is_logged
-from moorage.store.patience import Patience, sentence, stubbornly
+from moorage.store.patience import WAIT, Patience, sentence, stubbornly
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
 

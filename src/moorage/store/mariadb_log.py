@@ -18,7 +18,7 @@ from sqlalchemy import bindparam, delete, update
 from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
-from moorage.store.backends import Glance, News, Turn
+from moorage.store.answers import Glance, News, Turn
 from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:

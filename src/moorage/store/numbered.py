@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import bindparam, delete, select, update
 
 from moorage.store import tables
-from moorage.store.backends import Glance, News
+from moorage.store.answers import Glance, News
 from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from moorage.store.backends import Backend, Turn
+    from moorage.store.answers import Turn
+    from moorage.store.backends import Backend
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
     from moorage.store.session import Session

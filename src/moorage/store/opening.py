@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.store.backends import connect
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from moorage.domain.errors import InvalidDescription
 from moorage.store.ledger import Ledger
 from moorage.store.upgrade import is_current, upgrade
 from moorage.store.watch import Unwatched
@@ -46,6 +49,44 @@ def open_store(
         backend.close()
         raise
     return Ledger(backend, clock, watch)
+
+
+def connect(url: str) -> Backend:
+    """The backend for a database URL; `sqlite://` is a private database that goes on close.
+
+    Raises:
+        InvalidDescription: not a URL, not of a supported database, or its driver is missing.
+        Busy: the database is away.
+    """
+    try:
+        parsed = make_url(url)
+        kind = parsed.get_backend_name()
+    except ArgumentError as error:
+        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
+    # Drivers are extras: each is asked for only where a URL names its database.
+    try:
+        if kind == "sqlite":
+            from moorage.store.sqlite import open_sqlite  # noqa: PLC0415
+
+            return open_sqlite(parsed)
+        if kind == "postgresql":
+            from moorage.store.postgres import PostgresBackend  # noqa: PLC0415
+
+            return PostgresBackend(parsed)
+        if kind in {"mysql", "mariadb"}:
+            from moorage.store.mariadb import MariadbBackend  # noqa: PLC0415
+
+            return MariadbBackend(parsed)
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise InvalidDescription(
+            f"no driver for {kind} databases ({error}): see the extras of the package",
+            path="database",
+        ) from error
+    raise InvalidDescription(
+        f"no support for {kind} databases; use sqlite:///path, postgresql://host/name,"
+        " or mysql://host/name",
+        path="database",
+    )
 
 
 def _upgrade(backend: Backend, connection: Connection, now: Instant) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+WAIT: Final = 30.0
+"""Seconds a writer waits for its turn before it is told to come again."""
 AWAY: Final = 5.0
 """Seconds to wait for a database that is away before telling the caller to come again."""
 ATTEMPTS: Final = 8

@@ -22,8 +22,8 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
-from moorage.store.backends import WAIT, Connections
-from moorage.store.patience import AWAY, Patience, sentence, stubbornly
+from moorage.store.answers import Connections
+from moorage.store.patience import AWAY, WAIT, Patience, sentence, stubbornly
 from moorage.store.pipeline import PipelineSession, Wire
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech

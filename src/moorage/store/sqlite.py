@@ -23,8 +23,9 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
-from moorage.store.backends import WAIT, Connections, Turn
+from moorage.store.answers import Connections, Turn
 from moorage.store.numbered import NumberedLog
+from moorage.store.patience import WAIT
 from moorage.store.session import CursorSession, in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.turnstile import Turnstile

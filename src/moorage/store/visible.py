@@ -24,7 +24,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
-from moorage.store.backends import Glance, News, Turn
+from moorage.store.answers import Glance, News, Turn
 from moorage.store.lapsed import sweep_all, sweep_of, who_lapsed
 
 if TYPE_CHECKING:

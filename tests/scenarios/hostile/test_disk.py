@@ -12,7 +12,7 @@ from tests.scenarios.hostile.conftest import Isolated, create, names
 from tests.scenarios.processes.conftest import child_pids, command_of
 
 from moorage.domain.errors import Unavailable
-from moorage.store.backends import connect
+from moorage.store.opening import connect
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

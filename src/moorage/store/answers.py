@@ -1,0 +1,58 @@
+"""What a database and its change log answer with, whichever they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a writer has when nobody can get in its way any more."""
+
+    at: Instant
+    """The database's clock, read after every wait: later commits have later instants."""
+    number: int = 0
+    """The commit's revision, where it is known before the end."""
+    alone: bool = True
+    """Whether every other writer is shut out, not just those who touch the same things."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """The connections of one process to its database."""
+
+    in_use: int
+    idle: int
+    limit: int
+    """How many it may have; whoever comes then waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The answer to the one cheap question of each request."""
+
+    moved: bool
+    """Whether there is a commit that the cursor does not know."""
+    now: Instant | None = None
+    """The database's clock, where it came along for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What happened after a cursor, all of it seen in one consistent state."""
+
+    cursor: object
+    revision: int
+    topology_revision: int
+    subjects: frozenset[str]
+    """Providers that changed."""
+    wholly: frozenset[str]
+    """Those of them of which more than bookings changed."""
+    complete: bool
+    """False: the log does not reach back to the cursor, so everything is to be read anew."""
+    now: Instant | None = None
+    """The database's clock, where it came along for nothing."""
