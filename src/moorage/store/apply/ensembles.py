@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Integer, bindparam, delete, insert, select, update
 
 from moorage.domain.errors import (
     ConcurrentUpdate,
@@ -19,7 +19,7 @@ from moorage.store import bodies, read, tables
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
-    from sqlalchemy import Table
+    from sqlalchemy import Column, Delete, FromClause, Insert, Select, Update
 
     from moorage.domain.changes import (
         BoundHeld,
@@ -34,8 +34,69 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
 
+_OF: Final[Any] = bindparam("of")
+_SOME: Final[Any] = bindparam("some", expanding=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What is written of things with an id, of one kind."""
+
+    name: str
+    taken: Select[Any]
+    state: Select[Any]
+    """What whoever changes one says to have seen."""
+    insert: Insert
+    update: Update
+    delete: Delete
+
+    @classmethod
+    def of(cls, name: str, state: Column[Any]) -> _Kind:
+        """Of the table that the column is in; an update writes all of a row but its id."""
+        table, mine = state.table, state.table.c.id == _OF
+        values: dict[str, Any] = {one: bindparam(one) for one in _written(table)}
+        return cls(
+            name,
+            taken=select(table.c.number).where(mine),
+            state=select(state).where(mine),
+            insert=insert(table),
+            update=update(table).where(mine).values(values),
+            delete=delete(table).where(mine),
+        )
+
+
+def _written(table: FromClause) -> list[str]:
+    return [column.name for column in table.c if column.name not in {"number", "id"}]
+
+
+_ENSEMBLE: Final = _Kind.of("ensemble", tables.ensembles.c.generation)
+_DECISION: Final = _Kind.of("decision", tables.decisions.c.generation)
+_CLAIM: Final = _Kind.of("claim", tables.claims.c.state)
+_EXPLANATION: Final = _Kind.of("explanation", tables.explanations.c.number)  # never changed
+
+_KEEPER: Final = select(tables.keepers).where(tables.keepers.c.ensemble_id == _OF)
+_NEW_KEEPER: Final = insert(tables.keepers)
+_NO_KEEPER: Final = delete(tables.keepers).where(tables.keepers.c.ensemble_id == _OF)
 _KEEPERS_MOVED: Final = update(tables.ledger).values(
     keepers_revision=tables.ledger.c.keepers_revision + 1
+)
+
+_m, _b, _e = tables.members.c, tables.bookings.c, tables.explanations.c
+_MEMBERS: Final = select(_m.consumer, _m.tags).where(_m.ensemble_id == _OF)
+_ELSEWHERE: Final = select(_m.consumer).where(_m.consumer.in_(_SOME), _m.ensemble_id != _OF)
+_NEW_MEMBERS: Final = insert(tables.members)
+_NO_MEMBERS: Final = delete(tables.members).where(_m.consumer.in_(_SOME))
+_STANDING: Final = select(_b.provider).where(_b.consumer.in_(_SOME)).distinct()
+
+_SURPLUS: Final = (
+    select(_e.number)
+    .where(_e.project_id == _OF)
+    .order_by(_e.number.desc())
+    .offset(bindparam("kept", type_=Integer))
+    .limit(1)
+)
+_CUT: Final = delete(tables.explanations).where(
+    _e.project_id == _OF, _e.number <= bindparam("last")
 )
 
 
@@ -56,22 +117,21 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         "generation": ensemble.generation,
         "body": bodies.ENSEMBLE.encode(ensemble),
     }
-    _write(batch, tables.ensembles, "ensemble", ensemble.id, values, change.generation)
+    _write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
     _list_members(batch, ensemble.id, _tags(ensemble))
     _list_keeper(batch, ensemble.id, keeps=ensemble.keeps_others_out)
 
 
 def _list_keeper(batch: Batch, ensemble_id: str, *, keeps: bool) -> None:
     """Say whether an ensemble keeps others out; whoever relies on all that do sees it move."""
-    table = tables.keepers
-    mine = table.c.ensemble_id == ensemble_id
-    kept = batch.connection.execute(select(table).where(mine)).first() is not None
+    mine = {"of": ensemble_id}
+    kept = batch.connection.execute(_KEEPER, mine).first() is not None
     if keeps and not kept:
-        batch.connection.execute(insert(table).values(ensemble_id=ensemble_id))
+        batch.connection.do(_NEW_KEEPER, {"ensemble_id": ensemble_id})
     elif kept and not keeps:
-        batch.connection.execute(delete(table).where(mine))
+        batch.connection.do(_NO_KEEPER, mine)
     if kept or keeps:
-        batch.connection.execute(_KEEPERS_MOVED)
+        batch.connection.do(_KEEPERS_MOVED)
 
 
 def _tags(ensemble: Ensemble) -> dict[str, str]:
@@ -92,21 +152,17 @@ def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> Non
     Raises:
         DuplicateName: a server is a member of another ensemble.
     """
-    table = tables.members
-    rows = batch.connection.execute(
-        select(table.c.consumer, table.c.tags).where(table.c.ensemble_id == ensemble_id)
-    )
+    rows = batch.connection.execute(_MEMBERS, {"of": ensemble_id})
     stored = {row.consumer: row.tags for row in rows}
     differing = {name for name, _ in stored.items() ^ wanted.items()}
     for some in chunks(differing):
-        others = table.c.consumer.in_(some) & (table.c.ensemble_id != ensemble_id)
-        taken = batch.connection.scalars(select(table.c.consumer).where(others)).first()
-        if taken is not None:
-            raise DuplicateName("member", taken)
-        batch.connection.execute(delete(table).where(table.c.consumer.in_(some)))
-        bookings = tables.bookings.c
-        standing = select(bookings.provider).where(bookings.consumer.in_(some)).distinct()
-        for provider in batch.connection.scalars(standing):
+        taken, standing = batch.connection.ask(
+            (_ELSEWHERE, {"some": some, "of": ensemble_id}), (_STANDING, {"some": some})
+        )
+        if taken:
+            raise DuplicateName("member", taken[0].consumer)
+        batch.connection.do(_NO_MEMBERS, {"some": some})
+        for provider in standing.scalars():
             batch.touch(provider, bookings_only=True)
     fresh = [
         {"consumer": consumer, "ensemble_id": ensemble_id, "tags": tags}
@@ -114,7 +170,7 @@ def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> Non
         if consumer in differing
     ]
     if fresh:
-        batch.connection.execute(insert(table), fresh)
+        batch.connection.do(_NEW_MEMBERS, fresh)
 
 
 def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
@@ -123,10 +179,10 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     Raises:
         NotFound, ConcurrentUpdate: it is not there, or of another generation.
     """
-    _expect(batch, tables.ensembles, "ensemble", change.id, change.generation)
+    _expect(batch, _ENSEMBLE, change.id, change.generation)
     _list_members(batch, change.id, {})
     _list_keeper(batch, change.id, keeps=False)
-    batch.connection.execute(delete(tables.ensembles).where(tables.ensembles.c.id == change.id))
+    batch.connection.do(_ENSEMBLE.delete, {"of": change.id})
 
 
 def expect_ensemble(batch: Batch, change: ExpectEnsemble) -> None:
@@ -135,7 +191,7 @@ def expect_ensemble(batch: Batch, change: ExpectEnsemble) -> None:
     Raises:
         NotFound, ConcurrentUpdate: it is not there, or of another generation.
     """
-    _expect(batch, tables.ensembles, "ensemble", change.id, change.generation)
+    _expect(batch, _ENSEMBLE, change.id, change.generation)
 
 
 def put_decision(batch: Batch, change: PutDecision) -> None:
@@ -158,7 +214,7 @@ def put_decision(batch: Batch, change: PutDecision) -> None:
         "generation": decision.generation,
         "body": bodies.DECISION.encode(decision),
     }
-    _write(batch, tables.decisions, "decision", decision.id, values, change.generation)
+    _write(batch, _DECISION, decision.id, values, change.generation)
 
 
 def bound_held(batch: Batch, change: BoundHeld) -> None:
@@ -193,19 +249,17 @@ def put_claim(batch: Batch, change: PutClaim) -> None:
         "lapses_at": claim.lapses_at,
         "body": bodies.CLAIM.encode(claim),
     }
-    table = tables.claims
     if change.expected_state is None:
-        _insert(batch, table, "claim", claim.id, values)
+        _insert(batch, _CLAIM, claim.id, values)
         return
-    found = select(table.c.state).where(table.c.id == claim.id)
-    state = batch.connection.scalars(found).one_or_none()
+    state = batch.connection.scalars(_CLAIM.state, {"of": claim.id}).one_or_none()
     if state is None:
         raise NotFound("claim", claim.id)
     if state != change.expected_state:
         raise ConcurrentUpdate(
             f"claim {claim.id} is {state}, no longer {change.expected_state}", subject=claim.id
         )
-    batch.connection.execute(update(table).where(table.c.id == claim.id).values(values))
+    batch.connection.do(_CLAIM.update, {"of": claim.id, **values})
 
 
 def put_explanation(batch: Batch, change: PutExplanation) -> None:
@@ -221,15 +275,13 @@ def put_explanation(batch: Batch, change: PutExplanation) -> None:
         "request": change.request,
         "digest": change.digest,
     }
-    table = tables.explanations
-    _insert(batch, table, "explanation", change.explanation.id, values)
+    _insert(batch, _EXPLANATION, change.explanation.id, values)
     if change.keep is not None:
-        mine = table.c.project_id == change.project_id
-        newest = select(table.c.number).where(mine).order_by(table.c.number.desc())
-        surplus = newest.offset(change.keep).limit(1)
-        last = batch.connection.scalars(surplus).one_or_none()
+        mine = {"of": change.project_id}
+        surplus = batch.connection.scalars(_SURPLUS, mine | {"kept": change.keep})
+        last = surplus.one_or_none()
         if last is not None:
-            batch.connection.execute(delete(table).where(mine, table.c.number <= last))
+            batch.connection.do(_CUT, mine | {"last": last})
 
 
 def _in_time(batch: Batch, not_after: Instant | None) -> None:
@@ -241,28 +293,26 @@ def _in_time(batch: Batch, not_after: Instant | None) -> None:
 
 
 def _write(
-    batch: Batch, table: Table, kind: str, id_: str, values: dict[str, Any], expected: int | None
+    batch: Batch, kind: _Kind, id_: str, values: dict[str, Any], expected: int | None
 ) -> None:
     if expected is None:
-        _insert(batch, table, kind, id_, values)
+        _insert(batch, kind, id_, values)
         return
-    _expect(batch, table, kind, id_, expected)
-    batch.connection.execute(update(table).where(table.c.id == id_).values(values))
+    _expect(batch, kind, id_, expected)
+    batch.connection.do(kind.update, {"of": id_, **values})
 
 
-def _insert(batch: Batch, table: Table, kind: str, id_: str, values: dict[str, Any]) -> None:
-    taken = select(table.c.number).where(table.c.id == id_)
-    if batch.connection.scalars(taken).first() is not None:
-        raise DuplicateName(kind, id_)
-    batch.connection.execute(insert(table).values(id=id_, **values))
+def _insert(batch: Batch, kind: _Kind, id_: str, values: dict[str, Any]) -> None:
+    if batch.connection.scalars(kind.taken, {"of": id_}).first() is not None:
+        raise DuplicateName(kind.name, id_)
+    batch.connection.do(kind.insert, {"id": id_, **values})
 
 
-def _expect(batch: Batch, table: Table, kind: str, id_: str, expected: int | None) -> None:
-    found = select(table.c.generation).where(table.c.id == id_)
-    stored = batch.connection.scalars(found).one_or_none()
+def _expect(batch: Batch, kind: _Kind, id_: str, expected: int | None) -> None:
+    stored = batch.connection.scalars(kind.state, {"of": id_}).one_or_none()
     if stored is None:
-        raise NotFound(kind, id_)
+        raise NotFound(kind.name, id_)
     if expected is not None and stored != expected:
         raise ConcurrentUpdate(
-            f"{kind} {id_}: generation expected {expected}, found {stored}", subject=id_
+            f"{kind.name} {id_}: generation expected {expected}, found {stored}", subject=id_
         )

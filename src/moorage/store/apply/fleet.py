@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from moorage.domain.errors import DuplicateName, NotFound, UnknownName
 from moorage.store import bodies, tables
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Topology
     from moorage.store.batch import Batch
 
-_f = tables.flavors.c
+_f, _t = tables.flavors.c, tables.topology.c
+_OF: Final[Any] = bindparam("of")
+_OF_NAME: Final = select(_f.id).where(_f.name == bindparam("name"), _f.id != _OF)
+_OF_EITHER: Final = select(_f.id).where(or_(_f.id == _OF, _f.name == _OF))
+_NEW_FLAVOR: Final = insert(tables.flavors)
+_NO_FLAVOR: Final = delete(tables.flavors).where(_f.id == _OF)
+_ROOTS: Final = select(tables.providers.c.name).where(tables.providers.c.parent.is_(None))
+_TOPOLOGY: Final = select(_t.body)
+_NEW_TOPOLOGY: Final = insert(tables.topology)
+_WRITE_TOPOLOGY: Final = update(tables.topology).where(_t.id == 1).values(body=bindparam("body"))
 
 
 def put_flavor(batch: Batch, change: PutFlavor) -> None:
@@ -25,15 +34,12 @@ def put_flavor(batch: Batch, change: PutFlavor) -> None:
         DuplicateName: another flavor has the name.
     """
     flavor = change.flavor
-    same = select(_f.id).where(_f.name == flavor.name, _f.id != flavor.id)
-    if batch.connection.scalars(same).first() is not None:
+    same = {"name": flavor.name, "of": flavor.id}
+    if batch.connection.scalars(_OF_NAME, same).first() is not None:
         raise DuplicateName("flavor", flavor.name)
-    batch.connection.execute(delete(tables.flavors).where(_f.id == flavor.id))
-    batch.connection.execute(
-        insert(tables.flavors).values(
-            id=flavor.id, name=flavor.name, body=bodies.FLAVOR.encode(flavor)
-        )
-    )
+    body = bodies.FLAVOR.encode(flavor)
+    batch.connection.do(_NO_FLAVOR, {"of": flavor.id})
+    batch.connection.do(_NEW_FLAVOR, {"id": flavor.id, "name": flavor.name, "body": body})
 
 
 def delete_flavor(batch: Batch, change: DeleteFlavor) -> None:
@@ -42,13 +48,11 @@ def delete_flavor(batch: Batch, change: DeleteFlavor) -> None:
     Raises:
         NotFound: there is none of that id or name.
     """
-    found = batch.connection.scalars(
-        select(_f.id).where(or_(_f.id == change.id, _f.name == change.id))
-    ).all()
+    found = batch.connection.scalars(_OF_EITHER, {"of": change.id}).all()
     if not found:
         raise NotFound("flavor", change.id)
     chosen = change.id if change.id in found else found[0]
-    batch.connection.execute(delete(tables.flavors).where(_f.id == chosen))
+    batch.connection.do(_NO_FLAVOR, {"of": chosen})
 
 
 def put_topology(batch: Batch, change: PutTopology) -> None:
@@ -57,8 +61,7 @@ def put_topology(batch: Batch, change: PutTopology) -> None:
     Raises:
         UnknownName: a host is attached that is no root provider.
     """
-    roots = select(tables.providers.c.name).where(tables.providers.c.parent.is_(None))
-    known = set(batch.connection.scalars(roots))
+    known = set(batch.connection.scalars(_ROOTS))
     for tree, host in change.topology.attachments:
         if host not in known:
             line = change.topology.lines.get((tree, host))
@@ -68,7 +71,7 @@ def put_topology(batch: Batch, change: PutTopology) -> None:
 
 def rename_host(batch: Batch, old: str, new: str) -> None:
     """Let a renamed root provider keep its place: the topology knows hosts by name."""
-    body = batch.connection.scalars(select(tables.topology.c.body)).one_or_none()
+    body = batch.connection.scalars(_TOPOLOGY).one_or_none()
     if body is None:
         return
     stored = bodies.TOPOLOGY.decode(body)
@@ -83,8 +86,6 @@ def rename_host(batch: Batch, old: str, new: str) -> None:
 
 def _write(batch: Batch, topology: Topology) -> None:
     body = bodies.TOPOLOGY.encode(topology)
-    table = tables.topology
-    written = batch.connection.execute(update(table).where(table.c.id == 1).values(body=body))
-    if not written.rowcount:
-        batch.connection.execute(insert(table).values(id=1, body=body))
+    if not batch.connection.execute(_WRITE_TOPOLOGY, {"body": body}).rowcount:
+        batch.connection.do(_NEW_TOPOLOGY, {"id": 1, "body": body})
     batch.topology_moved = True
