@@ -200,6 +200,23 @@ def test_one_that_changes_before_its_repair_is_left(store: Ledger) -> None:
     assert ledger_content(store).consumers[WEB].allocations == {N2: {"VCPU": 3}}
 
 
+def test_a_list_that_lacks_most_servers_is_not_believed(
+    store: Ledger, listing: Path, offline: Cli
+) -> None:
+    store.commit(
+        Changeset(tuple(allocate(uuid(n), N1 if n < 26 else N2, 1) for n in range(20, 31)))
+    )
+    before = ledger_content(store)
+    words = ("admin", "audit", "--servers", str(listing), "--repair", "--yes")
+    for more in ((), ("--at-most", "10")):
+        refused = offline(*words, *more)
+        assert refused.status == 1
+        assert "11 orphans among 13 consumers, more than 10" in refused.err
+        assert ledger_content(store) == before
+    assert offline(*words, "--at-most", "11").status == 0
+    assert ledger_content(store).consumers.keys() == {WEB, DB}
+
+
 @pytest.mark.process
 @pytest.mark.parametrize(("typed", "status"), [(b"n\n", 1), (b"y\n", 0)])
 def test_a_terminal_is_asked(

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from moorage.usecases.audit import Finding, NovaView
 
 
+_ALWAYS = 10
+_SHARE = 10
+"""So many orphans are repaired without a word, or this part of all consumers if that is more."""
 _RECORD = "moorage-audit-%Y%m%dT%H%M%SZ.jsonl"
 
 
@@ -35,7 +38,9 @@ class Audit(Command):
     file: what was allocated less than ten minutes before it, or after, is not called an orphan.
 
     --repair deletes the orphans' allocations, after showing them and asking; each only if it has
-    not changed since. Before each, the request that would bring it back is written to a record,
+    not changed since. Where they are more than a tenth of all consumers (and more than ten),
+    --at-most must say so: a list of one project, or of the first thousand servers, makes orphans
+    of all others. Before each, the request that would bring it back is written to a record,
     which `moorage admin replay` can send. The exit status is 4 if anything is found and left.
     """
 
@@ -56,6 +61,12 @@ class Audit(Command):
         add("--repair", action="store_true", help="delete the allocations of orphans")
         add("--yes", action="store_true", help="... without asking")
         add(
+            "--at-most",
+            type=int,
+            metavar="N",
+            help="refuse to repair more (default ten, or a tenth of all consumers)",
+        )
+        add(
             "--record",
             metavar="FILE",
             help="where requests that undo a repair go (default moorage-audit-TIME.jsonl)",
@@ -74,6 +85,7 @@ class Audit(Command):
             orphans = [one for one in found.findings if one.orphan is not None]
             if not (args.repair and orphans):
                 return _shown(found, {})
+            _check_whole(found, len(orphans), args.at_most)
             self._confirm(args, found, orphans)
             record = Path(args.record or time.strftime(_RECORD, time.gmtime()))
             with progress(self.app.stderr) as tell:
@@ -96,6 +108,17 @@ class Audit(Command):
         self.app.stderr.flush()
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             raise InvalidDescription("nothing was deleted")
+
+
+def _check_whole(found: Found, orphans: int, allowed: int | None) -> None:
+    """Let a repair pass that is no larger than what was allowed, or what is to be expected."""
+    most = max(_ALWAYS, found.consumers // _SHARE) if allowed is None else allowed
+    if orphans > most:
+        raise InvalidDescription(
+            f"{counted(orphans, 'orphan')} among {counted(found.consumers, 'consumer')},"
+            f" more than {most}: does the list have the servers of all projects (--all-projects),"
+            f" and not the first thousand alone (--limit -1)? If so, say --at-most {orphans}"
+        )
 
 
 def _nova(file: str | None) -> NovaView | None:
