@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 from moorage.domain.ensembles import MemberName, PolicyStatement
+from moorage.domain.period import SECOND
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Attachment, Domain, Level, Topology
 from moorage.engine.build import Built, state
 from moorage.engine.cost import excess, holds
+from moorage.engine.counting import refuted
 from moorage.engine.standing import Broken, eased
 from moorage.engine.verify import WrongAnswer, verify
 from moorage.policies.primitives import Apart
+from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import every_placement
+from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import Host, random_built, request, statement, terrain
 
 RACKS = {"r1": ("h1", "h2"), "r2": ("h3", "h4"), "r3": ("h5", "h6")}
@@ -111,6 +115,20 @@ def test_the_status_tells_what_stands_broken() -> None:
     assert (status.satisfied, status.standing) == (False, 1)
     with pytest.raises(WrongAnswer, match="p: host h1 holds 3 of 3 x a, more than 1"):
         verify(made, [0, 0, 0])
+
+
+def test_members_that_stand_where_no_domain_is_refute_nothing() -> None:
+    """Nobody is to be placed, and the level has no domains at all: broken, and not for counting."""
+    fleet = terrain(
+        [Host("h1", {"VCPU": 9})],
+        Topology.build({"location": ("rack",)}, [], []),
+    )
+    fixed = {MemberName("a", i): "h1" for i in range(2)}
+    near = statement("p", "affinity", "a", level="rack")
+    made = state(request({"a": (2, {"VCPU": 1})}, [near], fixed=fixed), fleet)
+    assert made.broken["p"].amount == 2
+    assert not refuted(made.problem)
+    assert Portfolio(CpSat()).solve(made.problem, time_limit=SECOND, seed=0).hosts is not None
 
 
 def test_sides_that_share_a_domain_are_left_alone_there() -> None:

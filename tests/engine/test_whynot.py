@@ -145,6 +145,33 @@ def test_who_breaks_a_policy_by_standing_is_told() -> None:
     assert need.endswith(" stand, and nothing may make that worse")
 
 
+def test_hosts_that_several_names_of_a_ban_leave_are_counted_once() -> None:
+    fleet = terrain(
+        [Host(f"h{i}", {"VCPU": 1}, traits=frozenset({f"CUSTOM_{i}"})) for i in range(5)], EMPTY
+    )
+    old = statement("old", "ban", "a", domains=["h0"], traits=["CUSTOM_1", "CUSTOM_2"])
+    (conflict,) = why(state(request({"a": (3, {"VCPU": 1})}, [old]), fleet)).conflicts
+    assert ("hosts that old leaves", 2) in conflict.facts
+
+
+@pytest.mark.parametrize(
+    ("lose", "keep", "needs"),
+    [
+        (1, 3, "3 hosts for 5 x a (max 2 per host)"),
+        # Two on one host and one on each other do it: no host is held to one.
+        (2, 2, "4 hosts for 5 x a (max 3 in any 2 hosts)"),
+    ],
+)
+def test_what_survival_needs_is_no_more_than_it_asks(lose: int, keep: int, needs: str) -> None:
+    survive = statement("s", "survive", "a", lose=lose, keep=keep)
+    fleet = terrain([Host(f"h{i}", {"VCPU": 9}) for i in range(lose)], EMPTY)
+    (conflict,) = why(state(request({"a": (5, {"VCPU": 1})}, [survive]), fleet)).conflicts
+    assert conflict.needs == (needs,)
+    enough = terrain([Host(f"h{i}", {"VCPU": 9}) for i in range(int(needs[0]))], EMPTY)
+    built = state(request({"a": (5, {"VCPU": 1})}, [survive]), enough)
+    assert Portfolio(CpSat()).solve(built.problem, time_limit=10**6, seed=0).hosts is not None
+
+
 def test_only_the_classes_that_bind_are_told() -> None:
     fleet = terrain([Host("h1", {"VCPU": 8, "MEMORY_MB": 99, "DISK_GB": 99})], EMPTY)
     size = {"VCPU": 5, "MEMORY_MB": 1, "DISK_GB": 1}

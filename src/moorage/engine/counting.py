@@ -167,7 +167,7 @@ class _Tally:
     def _torn_apart(self) -> bool:
         """No domain has the fixed members and room for all others."""
         fits = self.standing == self.standing.sum()
-        if self.least < len(self.moving):
+        if not self.moving or self.least < len(self.moving):
             return int((self.standing > 0).sum()) > 1
         problem = self.numbers.problem
         wanted = np.zeros(len(problem.classes), dtype=np.int64)

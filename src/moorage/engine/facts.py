@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.ensembles import Role
+    from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.explain import Element
     from moorage.domain.topology import Level
     from moorage.engine.build import Built
@@ -90,14 +90,22 @@ def facts(
 
 
 def _named_hosts(built: Built, rule: Rule) -> dict[str, int]:
-    """How many hosts are left where a policy names them, whatever else holds."""
-    rows = {
-        one.hosts if isinstance(one, OnlyOn) else frozenset(range(built.considered)) - one.hosts
-        for one in built.problem.primitives
-        if one.policy == rule.statement.name and isinstance(one, OnlyOn | NeverOn)
-    }
-    label = f"hosts that {rule.statement.name} leaves"
-    return {label: min(len(one) for one in rows)} if rows else {}
+    """How many hosts a policy that names hosts leaves, whatever else holds.
+
+    Those that all it names leave together, to the member to be placed that has fewest.
+    """
+    problem = built.problem
+    left: dict[MemberName, Bools] = {}
+    for one in problem.primitives:
+        if one.policy == rule.statement.name and isinstance(one, OnlyOn | NeverOn):
+            mask = np.zeros(built.considered, dtype=np.bool_)
+            mask[list(one.hosts)] = True
+            mask = mask if isinstance(one, OnlyOn) else ~mask
+            for member in one.members:
+                left[member] = left.get(member, mask) & mask
+    moving = [mask for member, mask in left.items() if member not in built.request.fixed]
+    counts = [int(mask.sum()) for mask in moving or left.values()]
+    return {f"hosts that {rule.statement.name} leaves": min(counts)} if counts else {}
 
 
 def _levels(built: Built, policy: str) -> Iterator[Level]:

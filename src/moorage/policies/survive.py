@@ -123,7 +123,9 @@ class Survive:
         if each < 1:
             return f"more than {crowd(edge)} to keep {self.keep} after losing {self.lose}"
         least = self.lose + -(-self.keep // each)
-        return f"{plural(level, least)} for {crowd(edge)} (max {each} per {level})"
+        lost = f"in any {plural(level, self.lose)}" if self.lose > 1 else f"per {level}"
+        most = len(edge) - self.keep
+        return f"{plural(level, least)} for {crowd(edge)} (max {most} {lost})"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """Keep fewer, lose fewer domains, or have more members to lose."""
