@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 JSON_TYPE: Final = "application/json"
+
+_KEPT: Final = 256
+"""Headers whose meaning is kept: clients send few different ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ def media_ranges(accept: str) -> Iterator[MediaRange]:
         yield MediaRange(main, sub, quality)
 
 
+@lru_cache(maxsize=_KEPT)
 def accepts(accept: str | None, media_type: str) -> bool:
     """Whether an answer of `media_type` is welcome; without a usable header everything is."""
     if not accept:
@@ -59,6 +64,7 @@ def accepts(accept: str | None, media_type: str) -> bool:
     return best.quality > 0
 
 
+@lru_cache(maxsize=_KEPT)
 def media_type(content_type: str | None) -> str:
     """The bare media type of a Content-Type header, lower case, without parameters."""
     return (content_type or "").split(";")[0].strip().lower()

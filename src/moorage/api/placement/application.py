@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 SERVICE: Final = "placement"
 VERSION_HEADER: Final = "openstack-api-version"
+QUERIES_KEPT: Final = 256
+"""Query strings that are kept as taken apart: schedulers ask for the same flavors again."""
 MOUNTS: Final = 8
 """Mount points whose encoded providers are kept; a front end that names more is odd."""
 
@@ -157,14 +159,7 @@ def _negotiate(environ: Environ, route: Route, spoken: Spoken) -> None:
 
 def _request(environ: Environ, route: Route, path: dict[str, str], spoken: Spoken) -> Request:
     try:
-        query = tuple(
-            parse_qsl(
-                environ.get("QUERY_STRING", ""),
-                keep_blank_values=True,
-                encoding="utf-8",
-                errors="strict",
-            )
-        )
+        query = _query(environ.get("QUERY_STRING", ""))
     except ValueError as error:
         raise Refusal(400, f"Invalid query string parameters: {error}") from error
     return Request(
@@ -177,6 +172,11 @@ def _request(environ: Environ, route: Route, path: dict[str, str], spoken: Spoke
         caller=environ.get("moorage.caller"),
         global_request_id=environ.get("moorage.global_request_id"),
     )
+
+
+@lru_cache(maxsize=QUERIES_KEPT)
+def _query(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="strict"))
 
 
 def _body(environ: Environ) -> bytes:

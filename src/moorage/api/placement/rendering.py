@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from email.utils import formatdate
+from functools import lru_cache
 from html import escape
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -44,11 +45,14 @@ def success_headers(response: Response, body: Sequence[bytes], base: str) -> lis
     if response.location is not None:
         headers.append(("location", base + response.location))
     if response.modified is not None:
-        headers.append(
-            ("last-modified", formatdate(response.modified // MICROSECONDS, usegmt=True))
-        )
+        headers.append(("last-modified", _http_date(response.modified // MICROSECONDS)))
         headers.append(("cache-control", "no-cache"))
     return headers
+
+
+@lru_cache(maxsize=256)
+def _http_date(seconds: int) -> str:
+    return formatdate(seconds, usegmt=True)
 
 
 class Assembled(tuple[bytes, ...]):

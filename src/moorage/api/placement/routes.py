@@ -119,6 +119,7 @@ def _by_path() -> Mapping[Path, Mapping[str, Route]]:
 
 
 _PATHS: Final = _by_path()
+_FIXED: Final = {path: methods for path, methods in _PATHS.items() if "{" not in "".join(path)}
 
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
@@ -128,17 +129,23 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
         Refusal: 404 for an unknown path, 405 for a method the path does not have.
     """
     segments = tuple(path.split("/")[1:]) or ("",)
+    methods, items = _FIXED.get(segments), dict[str, str]()
+    if methods is None:
+        methods, items = _with_items(segments)
+    if method not in methods:
+        raise Refusal(
+            405,
+            "The method specified is not allowed for this resource.",
+            allow=", ".join(methods),
+        )
+    return methods[method], items
+
+
+def _with_items(segments: Path) -> tuple[Mapping[str, Route], dict[str, str]]:
     for pattern, methods in _PATHS.items():
         items = _match(pattern, segments)
-        if items is None:
-            continue
-        if method not in methods:
-            raise Refusal(
-                405,
-                "The method specified is not allowed for this resource.",
-                allow=", ".join(methods),
-            )
-        return methods[method], items
+        if items is not None:
+            return methods, items
     raise Refusal(404, "")
 
 

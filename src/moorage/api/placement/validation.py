@@ -8,8 +8,8 @@ a quicker check first.
 from __future__ import annotations
 
 import json
-from functools import cache
-from typing import TYPE_CHECKING, NoReturn
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, NoReturn
 from uuid import UUID
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
@@ -21,6 +21,9 @@ from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     from moorage.http.microversion import JSON, Operation, Spoken
+
+_KEPT: Final = 256
+"""Queries that are known to be valid."""
 
 _BODY_FORMATS = FormatChecker(formats=())
 """Bodies take UUIDs in every spelling, as the reference's format checker does."""
@@ -93,12 +96,16 @@ def check_query(operation: Operation, spoken: Spoken, query: tuple[tuple[str, st
     """
     if operation not in QUERIES:
         return
-    asked = dict(query)
-    if _query_check(operation, spoken)(asked):
+    if _is_valid(operation, spoken, query):
         return
-    error = best_match(_query_validator(operation, spoken).iter_errors(asked))
+    error = best_match(_query_validator(operation, spoken).iter_errors(dict(query)))
     if error is not None:
         raise InvalidDescription(f"Invalid query string parameters: {error}") from error
+
+
+@lru_cache(maxsize=_KEPT)
+def _is_valid(operation: Operation, spoken: Spoken, query: tuple[tuple[str, str], ...]) -> bool:
+    return _query_check(operation, spoken)(dict(query))
 
 
 def check_value(value: JSON, schema: JSON) -> ValidationError | None:
