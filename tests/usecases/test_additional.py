@@ -12,7 +12,7 @@ from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.joint import Ask
 from moorage.usecases.ports import Solver
-from moorage.usecases.settle import Naming
+from moorage.usecases.proposal import Naming
 
 POLICIES: dict[str, dict[str, Any]] = {
     "apart": {"type": "anti-affinity", "members": ["a"], "level": "host", "max_per_domain": 2},

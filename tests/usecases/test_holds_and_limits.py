@@ -19,7 +19,7 @@ from moorage.usecases.create_ensemble import Made, create_ensemble
 from moorage.usecases.hold import renew
 from moorage.usecases.joint import Ask
 from moorage.usecases.parts import Parts
-from moorage.usecases.settle import Naming
+from moorage.usecases.proposal import Naming
 
 
 @dataclass

@@ -13,7 +13,7 @@ from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.add_members import Adding, add_members
 from moorage.usecases.limits import Limits
 from moorage.usecases.parts import Parts
-from moorage.usecases.settle import Naming
+from moorage.usecases.proposal import Naming
 
 ANY = {"If-Match": "*"}
 SERVER = "cccccccc-0000-4000-8000-00000000000c"

@@ -24,7 +24,7 @@ from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.joint import Ask
 from moorage.usecases.parts import Parts
-from moorage.usecases.settle import Naming
+from moorage.usecases.proposal import Naming
 
 
 @dataclass

@@ -15,7 +15,7 @@ from moorage.usecases.create_ensemble import Made, create_ensemble
 from moorage.usecases.joint import Ask
 from moorage.usecases.parts import Parts
 from moorage.usecases.ports import Caller
-from moorage.usecases.settle import Naming
+from moorage.usecases.proposal import Naming
 
 # Operators, of two projects: they may name hosts in policies.
 MINE = Caller("ann", "project-a", frozenset({"admin"}))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.usecases.joint import Ask
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.settle import Naming
+    from moorage.usecases.proposal import Naming
 
 
 @dataclass(frozen=True, slots=True)

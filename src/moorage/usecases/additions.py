@@ -9,7 +9,7 @@ from moorage.usecases.digest import same_request
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
-    from moorage.usecases.settle import Naming
+    from moorage.usecases.proposal import Naming
 
 KEPT: Final = 100
 """How many such requests an ensemble remembers: a retry comes soon, or not at all."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from moorage.domain.errors import Infeasible
 from moorage.domain.explain import Explanation
 from moorage.usecases.create_ensemble import described
-from moorage.usecases.settle import Naming, Proposal, settle, unplaced_or_held
+from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.settle import settle, unplaced_or_held
 from moorage.usecases.soundness import check_names, check_policies
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from moorage.usecases.joint import Ask
 from moorage.usecases.limits import check_member_count
 from moorage.usecases.merge import merged_statement
 from moorage.usecases.patience import again
+from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.roles import Names, resolve_role
-from moorage.usecases.settle import Naming, Proposal, settle, unplaced
+from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, current_decision, parting

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from moorage.usecases.compare import Requested
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.settle import Naming, Settled
+    from moorage.usecases.proposal import Naming, Settled
 
 ZONES = frozenset({"zone", "az", "availability_zone"})
 """Levels whose domains' names are public, as availability zones are."""

@@ -24,7 +24,8 @@ from moorage.domain.decisions import (
 from moorage.domain.errors import HoldExpired
 from moorage.usecases.access import own_claim
 from moorage.usecases.patience import again
-from moorage.usecases.settle import Naming, Proposal, Settled, settle
+from moorage.usecases.proposal import Naming, Proposal, Settled
+from moorage.usecases.settle import settle
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, without_claims
 

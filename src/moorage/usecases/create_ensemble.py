@@ -13,8 +13,9 @@ from moorage.usecases.digest import same_request
 from moorage.usecases.explain import known_refusal
 from moorage.usecases.impossible import refuse_the_impossible
 from moorage.usecases.limits import check_member_count
+from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.roles import resolve
-from moorage.usecases.settle import Naming, Proposal, settle, unplaced_or_held
+from moorage.usecases.settle import settle, unplaced_or_held
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.writing import current_decision
 

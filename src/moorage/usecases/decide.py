@@ -9,14 +9,15 @@ from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.digest import same_request
 from moorage.usecases.explain import known_refusal
 from moorage.usecases.patience import again
-from moorage.usecases.settle import Proposal, Settled, settle, unplaced_or_held
+from moorage.usecases.proposal import Proposal, Settled
+from moorage.usecases.settle import settle, unplaced_or_held
 from moorage.usecases.writing import current_decision
 
 if TYPE_CHECKING:
     from moorage.usecases.joint import Ask
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.settle import Naming
+    from moorage.usecases.proposal import Naming
 
 
 def decide(

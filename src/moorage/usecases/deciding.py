@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.parts import Parts
-    from moorage.usecases.settle import Naming, Proposal
+    from moorage.usecases.proposal import Naming, Proposal
     from moorage.usecases.standing import Standing
 
 

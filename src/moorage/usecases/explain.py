@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.settle import Naming
+    from moorage.usecases.proposal import Naming
 
 
 def refusal(

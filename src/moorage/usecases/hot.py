@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from moorage.usecases.joint import Ask
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.settle import Naming
+    from moorage.usecases.proposal import Naming
 
 USABLE = frozenset({DecisionState.HELD, DecisionState.CONFIRMED, DecisionState.CLOSED})
 """States in which a decision's places are there to be written into a template."""

@@ -15,7 +15,7 @@ from moorage.usecases.standing import standing
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.usecases.parts import Parts
-    from moorage.usecases.settle import Naming
+    from moorage.usecases.proposal import Naming
 
 
 def refuse_the_impossible(

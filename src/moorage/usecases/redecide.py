@@ -16,7 +16,8 @@ from moorage.usecases.compare import Comparison, compare, read
 from moorage.usecases.hold import check_held
 from moorage.usecases.limits import claim_within
 from moorage.usecases.patience import again
-from moorage.usecases.settle import Naming, Proposal, settle
+from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.settle import settle
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, member_consumer
 

@@ -6,8 +6,7 @@ again only if it broke. Nothing is locked while thinking.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset
@@ -27,70 +26,26 @@ from moorage.usecases.joint import find, request_for, still_holds
 from moorage.usecases.kept import kept_hosts
 from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.patience import Patience
+from moorage.usecases.proposal import Settled
 from moorage.usecases.reliance import reliance
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import changes_for, current_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from moorage.domain.changes import Change
-    from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Duration
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.parts import Parts
+    from moorage.usecases.proposal import Naming, Proposal
     from moorage.usecases.standing import Standing
 
 BUSY_HOST: Final = "contention"
 """Reason id of hosts that others are busy with; such hosts are only avoided, never refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """An ensemble as it shall be stored, and which of its members are placed anew."""
-
-    ensemble: Ensemble
-    generation: int | None
-    """The stored generation it replaces; None for a new ensemble."""
-    anew: Callable[[Standing], frozenset[MemberName]]
-    barred: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """Reason id -> hosts (UUIDs) that may not be used for it."""
-    also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
-    """Further changes for the same transaction."""
-    roles: tuple[Role, ...] | None = None
-    """Roles to search with where they differ from the ensemble's for once."""
-    freed: frozenset[str] = frozenset()
-    """Consumers of members that are no more; their holds are dropped."""
-    restated: frozenset[str] = frozenset()
-    """Policies that are new or changed: they must hold for all who stand, too."""
-    dropped_claims: frozenset[str] = frozenset()
-    """Claims of the decision before that do not go on under the new one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Naming:
-    """What the decision is called, and the fingerprint of the request that asked for it."""
-
-    id: str
-    digest: str = ""
-    explained: bool = False
-    """Store the explanation of a refusal even of a dry run: somebody asked why."""
-    within: Naming | None = None
-    """The request that the decision is a part of, where it is not one of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A decision, with the ensemble it is about; with `dry_run` nothing was written."""
-
-    decision: Decision
-    ensemble: Ensemble
-    snapshot: Snapshot
-    dry_run: bool = False
 
 
 def unplaced_or_held(ensemble: Ensemble) -> Callable[[Standing], frozenset[MemberName]]:

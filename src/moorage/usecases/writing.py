@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.usecases.deciding import Answer
     from moorage.usecases.joint import Found
     from moorage.usecases.ports import Store
-    from moorage.usecases.settle import Proposal
+    from moorage.usecases.proposal import Proposal
     from moorage.usecases.standing import Standing
 
 MEMBER_TYPE: Final = "MOORAGE_MEMBER"

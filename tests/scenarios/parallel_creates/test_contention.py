@@ -25,7 +25,7 @@ from moorage.usecases.delete_ensemble import delete_ensemble
 from moorage.usecases.joint import Ask
 from moorage.usecases.limits import Limits
 from moorage.usecases.parts import Parts
-from moorage.usecases.settle import Naming
+from moorage.usecases.proposal import Naming
 
 HOSTS = tuple(str(UUID(int=number + 1)) for number in range(6))
 WRITERS, DECISIONS = 6, 24

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.api.native import answers
     from moorage.api.native.requests import ClaimBody, ClaimPatchBody
     from moorage.domain.decisions import Claim
-    from moorage.usecases.settle import Settled
+    from moorage.usecases.proposal import Settled
 
 
 def create(call: Call) -> Reply:

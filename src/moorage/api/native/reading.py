@@ -13,7 +13,7 @@ from moorage.domain.period import parse_duration
 from moorage.domain.requests import Objective
 from moorage.usecases.digest import digest
 from moorage.usecases.joint import Ask
-from moorage.usecases.settle import Naming
+from moorage.usecases.proposal import Naming
 
 if TYPE_CHECKING:
     from moorage.api.native.call import Call

@@ -1,0 +1,60 @@
+"""What goes into a joint decision and what comes out: values that its steps hand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An ensemble as it shall be stored, and which of its members are placed anew."""
+
+    ensemble: Ensemble
+    generation: int | None
+    """The stored generation it replaces; None for a new ensemble."""
+    anew: Callable[[Standing], frozenset[MemberName]]
+    barred: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Reason id -> hosts (UUIDs) that may not be used for it."""
+    also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
+    """Further changes for the same transaction."""
+    roles: tuple[Role, ...] | None = None
+    """Roles to search with where they differ from the ensemble's for once."""
+    freed: frozenset[str] = frozenset()
+    """Consumers of members that are no more; their holds are dropped."""
+    restated: frozenset[str] = frozenset()
+    """Policies that are new or changed: they must hold for all who stand, too."""
+    dropped_claims: frozenset[str] = frozenset()
+    """Claims of the decision before that do not go on under the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What the decision is called, and the fingerprint of the request that asked for it."""
+
+    id: str
+    digest: str = ""
+    explained: bool = False
+    """Store the explanation of a refusal even of a dry run: somebody asked why."""
+    within: Naming | None = None
+    """The request that the decision is a part of, where it is not one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision, with the ensemble it is about; with `dry_run` nothing was written."""
+
+    decision: Decision
+    ensemble: Ensemble
+    snapshot: Snapshot
+    dry_run: bool = False
