@@ -1,6 +1,7 @@
 """The offline verdict, held against trying everything."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -177,3 +178,60 @@ def test_domains_of_lower_levels_nest_in_higher_ones() -> None:
     assert {rack: len(found) for rack, found in parents.items()} == dict.fromkeys(range(5), 1)
     crossed = set(zip(ground.domains(RACK), ground.domains(feed), strict=True))
     assert len(crossed) == 10
+
+
+TRIANGLE = tuple(
+    statement(f"p{i}", "separation", pair, level="host")
+    for i, pair in enumerate(("a,b", "b,c", "a,c"))
+)
+
+
+@pytest.mark.parametrize(
+    ("counts", "statements"),
+    [
+        # Forty zones of one rack each; more than one would search domain by domain.
+        (
+            {"a": 40},
+            (
+                statement("s", "separation", "a", level="zone"),
+                statement("k", "anti-affinity", "a", max_per_domain=2),
+            ),
+        ),
+        # Three racks in one zone and one in another: even, though the zones are not alike.
+        (
+            {"a": 3, "b": 1},
+            (
+                statement("m", "anti-affinity", "*", level="zone", max_per_domain=3),
+                statement("z", "affinity", "a", level="zone"),
+                statement("s", "spread", "*", max_skew=0),
+            ),
+        ),
+        # One host in each of four racks.
+        (
+            {"a": 4},
+            (
+                statement("s", "spread", "a", level="host", max_skew=0),
+                statement("q", "anti-affinity", "a"),
+            ),
+        ),
+        # Every two apart takes three hosts in one rack, though each policy names two members.
+        ({"a": 1, "b": 1, "c": 1}, (*TRIANGLE, statement("r", "affinity", "*"))),
+    ],
+)
+def test_what_some_fleet_meets_is_not_refused(
+    counts: dict[str, int], statements: tuple[PolicyStatement, ...]
+) -> None:
+    refuse_contradictions(*described(**counts), statements)
+
+
+def test_an_even_spread_of_roles_that_ask_differently_is_a_matter_of_the_fleet() -> None:
+    """Racks for a and racks for b may be other ones: two of the former, three of the latter."""
+    even = [
+        statement(role, "spread", role, max_skew=0, min_domains=racks)
+        for role, racks in (("a", 2), ("b", 3))
+    ]
+    roles, members = described(a=2, b=3)
+    with pytest.raises(Contradiction):
+        refuse_contradictions(roles, members, even)
+    other = [roles[0], replace(roles[1], required=(frozenset({"CUSTOM_FAST"}),))]
+    refuse_contradictions(other, members, even)

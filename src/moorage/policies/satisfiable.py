@@ -9,8 +9,6 @@ depends on a real fleet (`fence`, `ban`, `exclusive`, traits, sizes) is left to 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
-from math import prod
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import Phase, edges
@@ -22,7 +20,7 @@ from moorage.policies.ideal_search import GaveUp, search
 from moorage.policies.registry import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
     from moorage.policies.contract import Edge, Policy
@@ -31,8 +29,10 @@ FAN_OUT: Final = 16
 """Most domains tried under one domain of a higher level; alone, a level gets one per member."""
 MOST_LEAVES: Final = 4_000
 """Largest ideal fleet, in combinations of lowest domains."""
-MOST_NUMBERS: Final = 200
-"""Numbers of domains that are tried one after the other."""
+MOST_HOSTS: Final = 16_000
+"""Largest ideal fleet on which contradictions are searched for, in hosts."""
+MOST_STEPS: Final = 100_000
+"""Lowest domains for all members together that such a search may look at: about 0.2 s."""
 SETTLED: Final = 100
 """Members of the largest ensemble that is searched for contradictions."""
 ATTEMPTS: Final = 12
@@ -88,25 +88,39 @@ def impossible(
     """Whether it is settled that no fleet can meet the required policies.
 
     Judged are those that name a level, where the order of levels is known. More domains can only
-    help, so plenty of each are tried; a skew is bounded over all domains there are, so with one
-    every number is tried. What is too large to be settled, is not.
+    help, so plenty of each are tried: every member may have its own, under whatever domain it
+    stands. A skew is bounded over all domains there are; how many, and where, matters then: it is
+    settled for one level above hosts and members that ask alike, with every number of domains.
+    What is too large to be settled, is not.
     """
     if len(members) > SETTLED:
         return False
     rules = _comparable(_rules(roles, members, statements), levels)
-    plenty = _generous(rules, len(members))
+    above_hosts = [level for level in _levels(rules) if level.name != HOST]
+    plenty = _each(_levels(rules), max(1, len(members)))
+    leaves = len(members) ** len(above_hosts)
+    if leaves * len(members) > MOST_STEPS or leaves * _hosts_apart(rules) > MOST_HOSTS:
+        return False
     tried: Iterable[Mapping[Level, int]] = (plenty,)
     if any("max_skew" in rule.statement.parameters for rule in rules):
-        numbers = [range(1, count + 1) for count in plenty.values()]
-        if prod(len(some) for some in numbers) > MOST_NUMBERS:
+        if len(_levels(rules)) > 1 or not above_hosts or not _ask_alike(roles, rules):
             return False
-        tried = (dict(zip(plenty, counts, strict=True)) for counts in product(*numbers))
+        tried = ({level: count} for level in above_hosts for count in range(1, plenty[level] + 1))
     try:
-        return not any(
-            _holds(rules, members, counts) for counts in tried if counts == _nested(counts)
-        )
+        return not any(_holds(rules, members, counts) for counts in tried)
     except GaveUp:
         return False
+
+
+def _ask_alike(roles: Sequence[Role], rules: Sequence[_Rule]) -> bool:
+    """Whether the same hosts could hold each of the members that rules are about."""
+    named = {member.role for rule in rules for edge in rule.edges for member in edge}
+    asked = [
+        (role.flavor, role.resources, role.required, role.forbidden, role.member_of)
+        for role in roles
+        if role.name in named
+    ]
+    return all(one == asked[0] for one in asked)
 
 
 def _comparable(
@@ -161,6 +175,11 @@ def _generous(rules: Sequence[_Rule], members: int) -> dict[Level, int]:
     each = max(1, members if len(above_hosts) < 2 else min(members, FAN_OUT))  # noqa: PLR2004
     while each > 2 and each ** len(above_hosts) > MOST_LEAVES:  # noqa: PLR2004
         each -= 1
+    return _each(levels, each)
+
+
+def _each(levels: Collection[Level], each: int) -> dict[Level, int]:
+    """So many domains of every level under each domain of the next higher one."""
     counts: dict[Level, int] = {}
     for tree, names in ordered(levels).items():
         total = 1
@@ -287,13 +306,19 @@ def _least_hosts(rules: Sequence[_Rule]) -> int:
 
 def _ground(rules: Sequence[_Rule], counts: Mapping[Level, int]) -> IdealGround:
     """So many domains, with as many hosts in each as some policy could tell apart."""
-    apart = [
-        len(edge)
+    return IdealGround(ordered(_levels(rules) | set(counts)), counts, _hosts_apart(rules))
+
+
+def _hosts_apart(rules: Sequence[_Rule]) -> int:
+    """How many members some policy could tell apart by their hosts; at least one."""
+    apart = {
+        member
         for rule in rules
         for edge in rule.edges
+        for member in edge
         if getattr(_level(rule), "name", None) == HOST
-    ]
-    return IdealGround(ordered(_levels(rules) | set(counts)), counts, max(apart, default=1))
+    }
+    return max(1, len(apart))
 
 
 def _level(rule: _Rule) -> Level | None:
