@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -197,8 +197,9 @@ def _with_occupancy(
 
 
 def resized(columns: ClassColumns, size: int) -> ClassColumns:
-    """The same inventories in a fleet of `size` provider rows."""
-    return replace(columns, position=_positions(columns.rows, size))
+    """The same inventories in a fleet of `size` provider rows: as many as there are, or more."""
+    more = np.full(size - len(columns.position), -1, dtype=np.int32)
+    return replace(columns, position=np.concatenate((columns.position, more)))
 
 
 def reoccupied(columns: ClassColumns, changed: Mapping[int, Entry], now: Instant) -> ClassColumns:
@@ -231,14 +232,12 @@ def restocked(
     stays[new.rows] = False
     stays[list(gone)] = False
     keep = stays[columns.rows]
-    merged = {
-        name: np.concatenate((getattr(columns, name)[keep], getattr(new, name)))
-        for name in _COLUMNS
-    }
-    order = np.argsort(merged["rows"], kind="stable")
-    if not len(order):
+    merged = {name: _merged(getattr(columns, name), keep, getattr(new, name)) for name in _COLUMNS}
+    if not len(merged["rows"]):
         return None
-    merged = {name: values[order] for name, values in merged.items()}
+    if (np.diff(merged["rows"]) < 0).any():  # not if the new ones stand behind all others
+        order = np.argsort(merged["rows"], kind="stable")
+        merged = {name: values[order] for name, values in merged.items()}
     kept = columns.timed.where(stays[columns.timed.owner])
     return ClassColumns(
         **merged,
@@ -246,3 +245,8 @@ def restocked(
         timed=kept.and_also(new.timed),
         stepped=bool((merged["min_unit"] != 1).any() or (merged["step_size"] != 1).any()),
     )
+
+
+def _merged(old: NDArray[Any], keep: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[Any]:
+    # A fleet that is being loaded grows at its end only: then nothing has to be picked out.
+    return np.concatenate((old if keep.all() else old[keep], new))

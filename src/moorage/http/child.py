@@ -28,6 +28,13 @@ ORPHANED: Final = 79
 """Exit status of a child whose parent is gone."""
 
 _PR_SET_PDEATHSIG: Final = 1
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_KEPT: Final = 32 * 1024 * 1024
+"""Bytes of free memory that a child keeps, for its next snapshot."""
+_BIG: Final = 16 * 1024 * 1024
+"""Bytes from which a piece of memory is the system's own, and goes back at once."""
+_NAMES: Final = frozenset({"GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"})
 
 
 def run(target: str) -> None:
@@ -37,6 +44,7 @@ def run(target: str) -> None:
     told in one line, and ends the process with `CANNOT_START`.
     """
     _die_with_parent()
+    _keep_memory()
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
         os._exit(ORPHANED)
@@ -68,6 +76,20 @@ def _die_with_parent() -> None:
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _keep_memory() -> None:
+    """Let the C library keep what is free, where it can be told to (glibc).
+
+    Left alone it gives the columns of an old snapshot back to the system as soon as they are free,
+    and gets as much anew for the next one, page by page: at 10,000 hosts two thirds of what a new
+    inventory costs. An operator's own word in the environment goes before ours.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None or not _NAMES.isdisjoint(os.environ):
+        return
+    mallopt(_M_TRIM_THRESHOLD, _KEPT)
+    mallopt(_M_MMAP_THRESHOLD, _BIG)
 
 
 def _watch_lifeline() -> None:
