@@ -19,7 +19,7 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.http import supervisor
+from moorage.http import connections, supervisor
 from moorage.http.slow_bodies import SlowBodies
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ _QUIET_SECONDS: Final = 0.3
 
 
 def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | None = None) -> None:
-    """Serve until SIGTERM; requests that run then are finished first.
+    """Serve until SIGTERM; requests that run then are finished first, and their answers sent.
 
-    A client that holds a connection without a request that runs does not delay the end.
+    A client that holds a connection without a request does not delay the end.
     `descriptor` is a listening TCP socket; `wire` has the bounds of connections and threads.
     Threads are made as they are needed. With `tls` it speaks HTTPS. Must be called in the main
     thread.
@@ -79,7 +79,7 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
         metrics=(None, None),
         **_encryption(tls),
     )
-    bodies = SlowBodies(wire.body_seconds)
+    bodies = SlowBodies(wire.body_seconds, wire.idle_seconds)
     bodies.watch()
     bridge = _Bridge(application, bodies)
     scheduler = _futures._new_cbscheduler(  # noqa: SLF001 - see the module's docstring
@@ -93,7 +93,9 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
         if bodies.running:
             quiet_since = now
         elif now - quiet_since > _QUIET_SECONDS:
-            return
+            if not connections.sending():
+                return
+            quiet_since = now
 
 
 def _room_for(connections: int) -> int:

@@ -3,34 +3,27 @@
 A body is read by a thread that waits for the client. Granian gives no way to stop waiting and
 names no port of the client, so the connection is found by what the kernel knows of it: it comes
 from the address whose body is late, and for as long as that body is being read nothing was sent
-on it. A request that has been worked on for as long would look the same, so nothing is cut while
-there is one from the same address; it ends within its own limits.
+on it. A connection with a request that is worked on may look the same: nothing was sent on it while
+it was idle before, nor since. So nothing is cut while another request from the same address has
+run so long that the two together could make up the time; it ends within its own limits.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
-import socket
-import struct
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from moorage.http import connections
 
+if TYPE_CHECKING:
     from moorage.http.wsgi import Environ
 
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 0.5
-_LAST_SENT: Final = struct.Struct("44xI")
-"""Where Linux' `tcp_info` has the milliseconds since something was sent."""
-_LONGEST_INFO: Final = 104
 
 
 @dataclass(slots=True)
@@ -45,8 +38,10 @@ class _Request:
 class SlowBodies:
     """Knows the requests in progress, and cuts those whose body is late."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, idle_seconds: float) -> None:
+        """`seconds` is what a body has; `idle_seconds` how long a connection may be without one."""
         self._seconds = seconds
+        self._spared_after = max(seconds - idle_seconds, 0)
         self._requests: dict[int, _Request] = {}
 
     def begin(self, environ: Environ) -> None:
@@ -73,7 +68,7 @@ class SlowBodies:
         while True:
             time.sleep(_LOOK_SECONDS)
             for address in self.late(time.monotonic()):
-                cut = _cut(address, self._seconds)
+                cut = connections.cut(address, self._seconds)
                 _log.warning(
                     "a request body from %s took longer than %g s: %d connections ended",
                     address,
@@ -82,10 +77,12 @@ class SlowBodies:
                 )
 
     def late(self, now: float) -> set[str]:
-        """Addresses with a late body and no other request that has been running as long."""
-        old = [one for one in list(self._requests.values()) if now - one.since > self._seconds]
-        working = {one.address for one in old if not one.reading}
-        return {one.address for one in old if one.reading} - working
+        """Addresses with a late body, where no other request's connection could be meant."""
+        running = [(one, now - one.since) for one in list(self._requests.values())]
+        late = {one.address for one, age in running if one.reading and age > self._seconds}
+        return late - {
+            one.address for one, age in running if not one.reading and age > self._spared_after
+        }
 
 
 class _Input:
@@ -104,33 +101,3 @@ class _Input:
             return bytes(self._stream.read(size))
         finally:
             self._request.reading = False
-
-
-def _cut(address: str, seconds: float) -> int:
-    """Stop receiving from the address on connections on which nothing was sent for so long."""
-    cut = 0
-    for connection in _connections():
-        with connection, contextlib.suppress(OSError):
-            peer = connection.getpeername()[0].removeprefix("::ffff:")
-            info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LONGEST_INFO)
-            [silent] = _LAST_SENT.unpack_from(info)
-            if peer == address.removeprefix("::ffff:") and silent / 1000 >= seconds:
-                connection.shutdown(socket.SHUT_RD)
-                cut += 1
-    return cut
-
-
-def _connections() -> Iterator[socket.socket]:
-    """Every TCP socket of this process, as a second handle on it."""
-    for name in _descriptors():
-        with contextlib.suppress(OSError):  # no socket, or closed meanwhile
-            own = socket.socket(fileno=os.dup(int(name)))
-            if own.family in {socket.AF_INET, socket.AF_INET6} and own.type == socket.SOCK_STREAM:
-                yield own
-            else:
-                own.close()
-
-
-def _descriptors() -> list[str]:
-    folder = Path("/proc/self/fd")
-    return [entry.name for entry in folder.iterdir()] if hasattr(socket, "TCP_INFO") else []
