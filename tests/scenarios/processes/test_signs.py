@@ -105,7 +105,8 @@ def test_metrics_are_for_the_near_and_for_operators(start: Any) -> None:
     assert ask(near, "GET", "/metrics")[0] == 200
     assert ask(near, "POST", "/metrics")[0] == 405
     # What a proxy passes on comes from whoever asked the proxy.
-    assert ask(near, "GET", "/metrics", x_forwarded_for="203.0.113.7")[0] == 401
+    for header in ("x_forwarded_for", "x_forwarded_prefix", "x_real_ip", "forwarded", "via"):
+        assert ask(near, "GET", "/metrics", **{header: "203.0.113.7"})[0] == 401
 
 
 def test_readiness_follows_schema_and_solvers_and_liveness_does_not(start: Any) -> None:
