@@ -76,25 +76,20 @@ class CandidateQuery:
     """Root rows of the only trees that may be anchors; None for all."""
 
     @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
-        """What single providers give, in the order of every selection."""
-        found: list[Piece] = []
-        for group in self.groups:
-            if group.suffix:
-                found.append(Piece(group.suffix, group.resources))
-            else:
-                found.extend(Piece("", {name: most}) for name, most in group.resources.items())
-        return tuple(found)
-
-    @cached_property
     def shape(self) -> Shape:
         """What it asks of every tree."""
+        slots: list[Want] = []
         sums: dict[ResourceClass, list[int]] = {}
         for group in self.groups:
-            for name, amount in group.resources.items():
+            amounts = tuple(group.resources.items())
+            if group.suffix:
+                slots.append(Want(group.suffix, amounts))
+            else:
+                slots.extend(Want("", (one,)) for one in amounts)
+            for name, amount in amounts:
                 sums.setdefault(name, []).append(amount)
         return Shape(
-            slots=tuple(Want(one.suffix, tuple(one.wants.items())) for one in self.pieces),
+            slots=tuple(slots),
             required=sum(len(group.required) for group in self.groups if not group.suffix),
             summed=tuple((name, sum(every)) for name, every in sums.items() if len(every) > 1),
             isolate=self.rules.isolate,
@@ -113,19 +108,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What one provider gives in one piece: of a suffixed group all, of the unsuffixed a class."""
-
-    suffix: str
-    wants: Amounts
-
-
-@dataclass(frozen=True, slots=True)
 class Batch:
     """The same selections in several equal trees: tree by tree, each selection is a candidate."""
 
     selections: Sequence[Picks]
-    """Per piece of the query: the position, in a tree's rows, of the provider that gives it."""
+    """Per slot of the query's shape: the position, in a tree's rows, of who gives it."""
     trees: Ints
     """[trees, positions] provider rows."""
 
@@ -143,12 +130,12 @@ class Batch:
 
 def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]:
     """Yield each distinct candidate once, in a stable order."""
-    parts = query.pieces
+    slots = query.shape.slots
     bare = [group.suffix for group in query.groups if not group.suffix and not group.resources]
     for batch in batches(snapshot, query):
         for tree in batch.trees.tolist():
             for picks in batch.selections:
-                yield _candidate(parts, bare, [tree[position] for position in picks])
+                yield _candidate(slots, bare, [tree[position] for position in picks])
 
 
 def batches(
@@ -200,13 +187,13 @@ def summary_rows(snapshot: Snapshot, used: NDArray[np.integer], *, whole_trees: 
     return np.sort(snapshot.trees.of_all(distinct(snapshot.root[used], len(snapshot.uuids))))
 
 
-def _candidate(parts: Sequence[Piece], bare: Sequence[str], rows: Sequence[int]) -> Candidate:
-    """Sum what the pieces take, provider by provider."""
+def _candidate(slots: Sequence[Want], bare: Sequence[str], rows: Sequence[int]) -> Candidate:
+    """Sum what the slots take, provider by provider."""
     sums: dict[int, dict[ResourceClass, int]] = {}
     maps: dict[str, set[int]] = {suffix: set() for suffix in bare}
-    for part, row in zip(parts, rows, strict=True):
-        maps.setdefault(part.suffix, set()).add(row)
-        for name, amount in part.wants.items():
+    for slot, row in zip(slots, rows, strict=True):
+        maps.setdefault(slot.suffix, set()).add(row)
+        for name, amount in slot.amounts:
             of_row = sums.setdefault(row, {})
             of_row[name] = of_row.get(name, 0) + amount
     return Candidate(

@@ -76,7 +76,9 @@ def test_candidates_are_written_as_they_are(
     snapshot = fleet(hosts, devices)
     query = CandidateQuery(tuple(groups), Rules(isolate))
     found = list(candidates(snapshot, query))
-    body, used = batched_requests(snapshot, query.pieces, first(batches(snapshot, query), None))
+    body, used = batched_requests(
+        snapshot, query.shape.slots, first(batches(snapshot, query), None)
+    )
     whole = allocation_requests(snapshot, found)
     assert normal(b"[%b]" % b"".join(body)) == normal(b"[%b]" % whole)
     assert set(used.tolist()) == {row for one in found for row, _ in one.allocations}

@@ -31,7 +31,7 @@ def list_all(parts: Parts, request: Request) -> Response:
     limit = candidate_query.limit(request)
     if shown is None:
         found = first(batches(snapshot, query, limit), limit)
-        requests, used = batched_requests(snapshot, query.pieces, found)
+        requests, used = batched_requests(snapshot, query.shape.slots, found)
     else:
         own = list(islice(candidates_for(snapshot, query, shown), limit))
         used = np.array([row for one in own for row, _ in one.allocations], dtype=np.int64)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.engine.candidates import Batch, Candidate, Piece
+    from moorage.engine.candidates import Batch, Candidate
+    from moorage.engine.reach import Want
     from moorage.engine.search import Picks
     from moorage.engine.snapshot import ProviderState, Snapshot
 
@@ -55,14 +56,14 @@ def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes
 
 
 def batched_requests(
-    snapshot: Snapshot, pieces: Sequence[Piece], found: Sequence[Batch]
+    snapshot: Snapshot, slots: Sequence[Want], found: Sequence[Batch]
 ) -> tuple[list[bytes], Rows]:
     """The same for candidates that are still together by what they have in common.
 
     Returns:
         The texts, and the rows of every provider that gives something, perhaps repeated.
     """
-    writer = _Writer(snapshot, pieces)
+    writer = _Writer(snapshot, slots)
     texts: list[bytes] = []
     for batch in found:
         if len(batch.trees) == 1:
@@ -79,27 +80,27 @@ def batched_requests(
 class _Writer:
     """Texts of one query's candidates. Class names and suffixes hold no percent sign."""
 
-    def __init__(self, snapshot: Snapshot, pieces: Sequence[Piece]) -> None:
+    def __init__(self, snapshot: Snapshot, slots: Sequence[Want]) -> None:
         self._snapshot = snapshot
         self._uuids = snapshot.uuids
-        self._pieces = pieces
+        self._slots = slots
         self._givers: set[int] = set()
         self._columns: list[Rows] = []
-        self._giving = [1 << n if piece.wants else 0 for n, piece in enumerate(pieces)]
-        self._suffixed = [n for n, piece in enumerate(pieces) if piece.suffix]
-        self._plain = [n for n, piece in enumerate(pieces) if not piece.suffix]
+        self._giving = [1 << n if slot.amounts else 0 for n, slot in enumerate(slots)]
+        self._suffixed = [n for n, slot in enumerate(slots) if slot.suffix]
+        self._plain = [n for n, slot in enumerate(slots) if not slot.suffix]
         self._resources: dict[int, str] = {}
         self._gives: dict[tuple[int, int], str] = {}
-        """(row, bits: pieces it gives) -> its entry in `allocations`."""
-        self._maps: list[dict[int, str]] = [{} for _ in pieces]
-        """Per suffixed piece: row -> its entry in `mappings`."""
+        """(row, bits: slots it gives) -> its entry in `allocations`."""
+        self._maps: list[dict[int, str]] = [{} for _ in slots]
+        """Per suffixed slot: row -> its entry in `mappings`."""
 
     def used(self) -> Rows:
         """The rows of who gives something in what was written, perhaps repeated."""
         return np.concatenate([np.fromiter(self._givers, dtype=np.int64), *self._columns])
 
     def one(self, rows: Sequence[int]) -> str:
-        """The candidate in which these rows give the pieces."""
+        """The candidate in which these rows give the slots."""
         gives: dict[int, int] = {}
         for row, bit in zip(rows, self._giving, strict=True):
             gives[row] = gives.get(row, 0) | bit
@@ -125,8 +126,8 @@ class _Writer:
         for position, bit in zip(picks, self._giving, strict=True):
             gives[position] = gives.get(position, 0) | bit
         maps: dict[str, list[int]] = {}
-        for piece, position in zip(self._pieces, picks, strict=True):
-            maps.setdefault(piece.suffix, []).append(position)
+        for slot, position in zip(self._slots, picks, strict=True):
+            maps.setdefault(slot.suffix, []).append(position)
         holes = [position for position, bits in gives.items() if bits]
         givers.update(holes)
         amounts = [f'"{_HOLE}":{self._amounts(bits)}' for bits in gives.values() if bits]
@@ -142,12 +143,12 @@ class _Writer:
         return found
 
     def _mapping(self, number: int, row: int) -> str:
-        text = _mapping(self._pieces[number].suffix, [self._uuids[row]])
+        text = _mapping(self._slots[number].suffix, [self._uuids[row]])
         self._maps[number][row] = text
         return text
 
     def _amounts(self, bits: int) -> str:
-        """What one provider gives to some pieces together."""
+        """What one provider gives to some slots together."""
         found = self._resources.get(bits)
         if found is None:
             found = self._resources[bits] = self._summed(bits)
@@ -155,9 +156,9 @@ class _Writer:
 
     def _summed(self, bits: int) -> str:
         sums: dict[str, int] = {}
-        for number, piece in enumerate(self._pieces):
+        for number, slot in enumerate(self._slots):
             if bits >> number & 1:
-                for name, amount in piece.wants.items():
+                for name, amount in slot.amounts:
                     sums[name] = sums.get(name, 0) + amount
         return f'{{"resources":{_encode(sums).decode()}}}'
 
