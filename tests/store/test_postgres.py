@@ -115,6 +115,25 @@ def test_a_dump_is_restored_on_another_server(
 # --- commits whose end nobody heard -------------------------------------------------------------
 
 
+def test_a_migration_beside_a_running_process_costs_it_no_request(postgres_url: str) -> None:
+    """What was prepared before may not be run any more once a column has another type."""
+    store = open_store(postgres_url)
+    host(store, "a")
+    for number in range(20):
+        store.commit(claim(f"before-{number}"))
+        assert store.consumer(f"before-{number}") is not None
+    with psycopg.connect(postgres_url) as other:
+        for column in ("project_id", "user_id", "type"):
+            other.execute(f"ALTER TABLE consumers ALTER COLUMN {column} TYPE text")
+        other.execute("ALTER TABLE bookings ALTER COLUMN resource_class TYPE text")
+        other.execute("ALTER TABLE providers ALTER COLUMN name TYPE text")
+    for number in range(20):
+        store.commit(claim(f"after-{number}"))
+        assert store.consumer(f"after-{number}") is not None
+    assert used(store) == 40
+    store.close()
+
+
 @pytest.fixture
 def proxy(postgres_url: str) -> Iterator[Proxy]:
     with Proxy(make_url(postgres_url).port or 5432) as one:

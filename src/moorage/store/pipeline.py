@@ -29,6 +29,8 @@ _NOTHING: Mapping[str, Any] = {}
 _AT_ONCE: Final = 500
 """Statements sent before their answers are read."""
 _DONE: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+STALE: Final = frozenset({"0A000", "26000"})
+"""A prepared statement whose columns a migration has changed; one that the server has forgotten."""
 _UNPREPARED: Final = frozenset({"COMMIT", "ROLLBACK"})
 """So short that preparing them gains nothing, and so seen by whoever watches the connection."""
 
@@ -134,7 +136,10 @@ class Wire:
                     failed = failed or self._error(answer)
             call.answer = answer = self._answer()
             if answer.status not in _DONE:
-                failed = failed or self._error(answer)
+                error = self._error(answer)
+                failed = failed or error
+                if error is not None and error.sqlstate in STALE:
+                    self._prepared.pop(call.text, None)
         end = self._next()
         if end is None or end.status != ExecStatus.PIPELINE_SYNC:
             raise self._lost()

@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.store.answers import Connections
 from moorage.store.patience import AWAY, WAIT, Patience, sentence, stubbornly
-from moorage.store.pipeline import PipelineSession, Wire
+from moorage.store.pipeline import STALE, PipelineSession, Wire
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
@@ -44,8 +44,9 @@ _log = logging.getLogger(__name__)
 _CONNECTIONS: Final = 16
 """Transactions at a time per process; more only queue in the database instead of here."""
 
-_LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"})
-"""Serialization, deadlock; two births of one name; no room for locks: try again."""
+_LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"}) | STALE
+"""Serialization, deadlock; two births of one name; no room for locks; what was prepared is no
+longer so: try again."""
 _GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
 """Shutdown, crash, starting up, too many connections, a server that is no primary any more."""
 _LATE: Final = frozenset({"55P03", "57014"})
