@@ -8,6 +8,7 @@ UUIDs, made once for all trees in which the same positions give the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import compress, count, pairwise
 from operator import is_not
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -35,6 +36,8 @@ _encode = msgspec.json.Encoder().encode
 _HOLE: Final = "%s"
 _TABLE: Final = 256 * 1024
 """Bytes of candidates written at once."""
+_FORMS: Final = 512
+"""Candidates' texts with holes that are kept for later queries; few have more than a kilobyte."""
 
 
 # --- candidates -----------------------------------------------------------------------------
@@ -56,7 +59,7 @@ def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes
 
 
 def batched_requests(
-    snapshot: Snapshot, slots: Sequence[Want], found: Sequence[Batch]
+    snapshot: Snapshot, slots: tuple[Want, ...], found: Sequence[Batch]
 ) -> tuple[list[bytes], Rows]:
     """The same for candidates that are still together by what they have in common.
 
@@ -80,7 +83,7 @@ def batched_requests(
 class _Writer:
     """Texts of one query's candidates. Class names and suffixes hold no percent sign."""
 
-    def __init__(self, snapshot: Snapshot, slots: Sequence[Want]) -> None:
+    def __init__(self, snapshot: Snapshot, slots: tuple[Want, ...]) -> None:
         self._snapshot = snapshot
         self._uuids = snapshot.uuids
         self._slots = slots
@@ -113,30 +116,13 @@ class _Writer:
 
     def alike(self, batch: Batch) -> Iterator[bytes]:
         """The candidates in which the same positions of several trees give the same."""
-        givers: set[int] = set()
-        forms = [self._form(picks, givers) for picks in batch.selections]
+        forms = [_form(self._slots, picks) for picks in batch.selections]
+        givers = {position for form in forms for position in form.givers}
         self._columns += [batch.trees[:, position] for position in givers]
         filled = _by_columns if _alike_long(self._snapshot, batch.trees) else _one_by_one
-        for text, holes in forms:
-            yield from filled(self._snapshot, text, [batch.trees[:, hole] for hole in holes])
-
-    def _form(self, picks: Picks, givers: set[int]) -> tuple[str, Sequence[int]]:
-        """A candidate's text with holes, and the positions whose UUIDs fill them in turn."""
-        gives: dict[int, int] = {}
-        for position, bit in zip(picks, self._giving, strict=True):
-            gives[position] = gives.get(position, 0) | bit
-        maps: dict[str, list[int]] = {}
-        for slot, position in zip(self._slots, picks, strict=True):
-            maps.setdefault(slot.suffix, []).append(position)
-        holes = [position for position, bits in gives.items() if bits]
-        givers.update(holes)
-        amounts = [f'"{_HOLE}":{self._amounts(bits)}' for bits in gives.values() if bits]
-        names = []
-        for suffix, positions in maps.items():
-            distinct = list(dict.fromkeys(positions))
-            names.append(_mapping(suffix, [_HOLE] * len(distinct)))
-            holes += distinct
-        return _candidate(amounts, names), holes
+        for form in forms:
+            columns = [batch.trees[:, hole] for hole in form.holes]
+            yield from filled(self._snapshot, form.text, columns)
 
     def _entry(self, row: int, bits: int) -> str:
         found = self._gives[row, bits] = f'"{self._uuids[row]}":{self._amounts(bits)}'
@@ -151,16 +137,47 @@ class _Writer:
         """What one provider gives to some slots together."""
         found = self._resources.get(bits)
         if found is None:
-            found = self._resources[bits] = self._summed(bits)
+            found = self._resources[bits] = _summed(self._slots, bits)
         return found
 
-    def _summed(self, bits: int) -> str:
-        sums: dict[str, int] = {}
-        for number, slot in enumerate(self._slots):
-            if bits >> number & 1:
-                for name, amount in slot.amounts:
-                    sums[name] = sums.get(name, 0) + amount
-        return f'{{"resources":{_encode(sums).decode()}}}'
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A candidate's text with holes."""
+
+    text: str
+    holes: tuple[int, ...]
+    """The positions whose UUIDs fill the holes in turn."""
+    givers: tuple[int, ...]
+    """The positions that give something."""
+
+
+@lru_cache(maxsize=_FORMS)
+def _form(slots: tuple[Want, ...], picks: Picks) -> _Form:
+    """The candidate in which these positions of a tree give the slots."""
+    gives: dict[int, int] = {}
+    maps: dict[str, list[int]] = {}
+    for number, (slot, position) in enumerate(zip(slots, picks, strict=True)):
+        gives[position] = gives.get(position, 0) | (1 << number if slot.amounts else 0)
+        maps.setdefault(slot.suffix, []).append(position)
+    givers = [position for position, bits in gives.items() if bits]
+    amounts = [f'"{_HOLE}":{_summed(slots, bits)}' for bits in gives.values() if bits]
+    holes, names = list(givers), []
+    for suffix, positions in maps.items():
+        distinct = list(dict.fromkeys(positions))
+        names.append(_mapping(suffix, [_HOLE] * len(distinct)))
+        holes += distinct
+    return _Form(_candidate(amounts, names), tuple(holes), tuple(givers))
+
+
+def _summed(slots: Sequence[Want], bits: int) -> str:
+    """What one provider gives that serves the slots of these bits."""
+    sums: dict[str, int] = {}
+    for number, slot in enumerate(slots):
+        if bits >> number & 1:
+            for name, amount in slot.amounts:
+                sums[name] = sums.get(name, 0) + amount
+    return f'{{"resources":{_encode(sums).decode()}}}'
 
 
 def _by_columns(snapshot: Snapshot, text: str, columns: Sequence[Rows]) -> Iterator[bytes]:
