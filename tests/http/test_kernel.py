@@ -135,10 +135,13 @@ def test_the_callers_request_id_is_kept_if_it_is_one(
         {"PATH_INFO": "/v1/caf\xe9"},
         {"PATH_INFO": "/v1/\xff"},
         {"QUERY_STRING": "name=%FF"},
+        {"PATH_INFO": "/a\0b"},
+        {"QUERY_STRING": "name=a%00b"},
+        {"QUERY_STRING": "name=a\0b"},
         {"QUERY_STRING": "name=%C3%28"},
     ],
 )
-def test_text_that_is_not_utf8_is_refused(client: Any, environ: Environ) -> None:
+def test_text_that_is_not_utf8_or_has_nul_is_refused(client: Any, environ: Environ) -> None:
     reply = client()("GET", "/v1/x", environ=environ)
     assert reply.status == 400
     assert reply.json["errors"][0]["code"] == "http.bad_request"

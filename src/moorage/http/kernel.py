@@ -133,7 +133,8 @@ class Kernel:
     def _respond(self, environ: Environ, path: str, response: Response) -> Iterable[bytes]:
         own_id = environ[request_id.ENVIRON]
         if not _is_text(path, environ.get("QUERY_STRING", "")):
-            return response.give(_not_understood("path and query must be UTF-8", own_id))
+            detail = "path and query must be UTF-8, without NUL"
+            return response.give(_not_understood(detail, own_id))
         mount = self._mount_of(path)
         if mount is None:
             return response.give(self._house.answer(environ, path))
@@ -185,12 +186,17 @@ class Kernel:
 
 
 def _is_text(path: str, query: str) -> bool:
-    """Whether the bytes behind a WSGI path (Latin-1) and a raw query are UTF-8."""
+    """Whether the bytes behind a WSGI path (Latin-1) and a raw query are UTF-8 without NUL.
+
+    Not every database can even be asked for a text with NUL in it, and none keeps one.
+    """
+    if "\0" in path or "\0" in query:
+        return False
     try:
         if not path.isascii():
             path.encode("latin-1").decode()
         if "%" in query or not query.isascii():
-            unquote_to_bytes(query.encode("latin-1")).decode()
+            return "\0" not in unquote_to_bytes(query.encode("latin-1")).decode()
     except UnicodeError:
         return False
     return True
