@@ -9,7 +9,8 @@ import pytest
 from tests.scenarios.keystone.conftest import PASSWORD, Answer, Identity, call
 from tests.scenarios.processes.conftest import Served
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+# Whoever is first also waits until Keystone is set up: five programs of several seconds each.
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
 
 LIST = "/placement/resource_providers"
 

@@ -16,7 +16,8 @@ from moorage.cli.program import Program
 from moorage.client.discovery import Wishes, find
 from moorage.client.moorage import connect
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+# Whoever is first also waits until Keystone is set up: five programs of several seconds each.
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from tests.scenarios.processes.conftest import Served
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+# Whoever is first also waits until Keystone is set up: five programs of several seconds each.
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
 
 HOST = "5b1f9a52-0000-4000-8000-00000000000a"
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.errors import Forbidden
 
 if TYPE_CHECKING:
-    from moorage.api.native.route import Route
     from moorage.http import access_rules
     from moorage.usecases.ports import Caller
 
@@ -34,16 +33,16 @@ READERS: Final = frozenset({"reader", "member", "manager"})
 MEMBERS: Final = frozenset({"member", "manager"})
 
 
-def permit(judge: access_rules.Access, route: Route, caller: Caller) -> Caller:
+def permit(judge: access_rules.Access, access: Access, rule: str, caller: Caller) -> Caller:
     """Let the caller pass; who meets an operators' rule acts as one in this request.
 
     Raises:
         Forbidden: the rule is not met, or the caller's roles are not roles in a project.
     """
-    if route.access is Access.ANYONE:
+    if access is Access.ANYONE:
         return caller
     if not caller.project_scoped:
         raise Forbidden("this takes a token scoped to a project")
-    if not judge(route.rule, caller, caller.project_id):
-        raise Forbidden(f"your roles do not meet the rule {route.rule}")
-    return replace(caller, as_operator=True) if route.access is Access.OPERATOR else caller
+    if not judge(rule, caller, caller.project_id):
+        raise Forbidden(f"your roles do not meet the rule {rule}")
+    return replace(caller, as_operator=True) if access is Access.OPERATOR else caller

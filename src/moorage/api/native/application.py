@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import falcon
@@ -13,6 +14,7 @@ import msgspec
 from moorage.api.native import errors, protocol
 from moorage.api.native.access import permit
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.openapi import document
 from moorage.api.native.refusal import refuse
 from moorage.domain.errors import (
     ConcurrentUpdate,
@@ -46,8 +48,13 @@ def application(parts: Parts, routes: tuple[Route, ...], access: Access) -> falc
     by_path: dict[str, list[Route]] = {}
     for route in routes:
         by_path.setdefault(route.path, []).append(route)
+
+    @cache
+    def described() -> msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode(document(routes)))
+
     for path, some in by_path.items():
-        app.add_route(path.rstrip("/") or "/", Resource(parts, some, routes, access))
+        app.add_route(path.rstrip("/") or "/", Resource(parts, some, described, access))
     app.add_sink(_nothing_here)
     app.add_error_handler(Exception, _failed)
     app.add_middleware(Versioned())
@@ -61,7 +68,7 @@ class Resource:
         self,
         parts: Parts,
         routes: Sequence[Route],
-        all_routes: tuple[Route, ...],
+        described: Callable[[], msgspec.Raw],
         access: Access,
     ) -> None:
         by_method = {route.method: route for route in routes}
@@ -73,7 +80,7 @@ class Resource:
             responder = (
                 _refuse_verb(method, allowed)
                 if route is None
-                else _responder(parts, route, all_routes, access)
+                else _responder(parts, route, described, access)
             )
             setattr(self, f"on_{method.lower()}", responder)
 
@@ -99,13 +106,13 @@ class Versioned:
 
 
 def _responder(
-    parts: Parts, route: Route, routes: tuple[Route, ...], access: Access
+    parts: Parts, route: Route, described: Callable[[], msgspec.Raw], access: Access
 ) -> Callable[..., None]:
     decoder = None if route.request is None else msgspec.json.Decoder(route.request)
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = route.path
-        caller = permit(access, route, req.env.get("moorage.caller", NOBODY))
+        caller = permit(access, route.access, route.rule, req.env.get("moorage.caller", NOBODY))
         header = req.get_header("If-Match")
         call = Call(
             parts=parts,
@@ -116,7 +123,7 @@ def _responder(
             body=None if decoder is None else _body(req, decoder),
             matched=protocol.if_match(header),
             match_given=header is not None,
-            routes=routes,
+            described=described,
         )
         req.context.call = call
         try:

@@ -7,17 +7,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from msgspec import Raw
+
 from moorage.api.native.answers import Link
 from moorage.api.native.protocol import PreconditionRequired
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from msgspec import Raw, Struct
+    from msgspec import Struct
 
-    from moorage.api.native.route import Route
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
 
@@ -37,8 +38,8 @@ class Call:
     matched: int | None = None
     """The generation in `If-Match`."""
     match_given: bool = False
-    routes: tuple[Route, ...] = ()
-    """Every route of the application, for describing itself."""
+    described: Callable[[], Raw] = Raw
+    """The OpenAPI document of every route that is served here."""
 
     def flag(self, name: str) -> bool:
         """A boolean query parameter.

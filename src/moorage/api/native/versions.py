@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Final
-
-import msgspec
+from typing import Final
 
 from moorage.api.native import envelopes, protocol
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.openapi import document
-
-if TYPE_CHECKING:
-    from moorage.api.native.route import Route
 
 ID: Final = "v1"
 
@@ -34,9 +27,4 @@ def show(call: Call) -> Reply:
 
 def describe(call: Call) -> Reply:
     """GET: the OpenAPI document of every route that is served here."""
-    return Reply(_document(call.routes))
-
-
-@cache
-def _document(routes: tuple[Route, ...]) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(document(routes)))
+    return Reply(call.described())
