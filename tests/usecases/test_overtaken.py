@@ -16,12 +16,14 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
-from moorage.domain.errors import Infeasible
+from moorage.domain.errors import Infeasible, NotFound, StaleGeneration
 from moorage.domain.period import Duration
 from moorage.engine.problem import Outcome, Problem
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.delete_ensemble import delete_ensemble
+from moorage.usecases.hold import release
 from moorage.usecases.joint import Ask
 from moorage.usecases.parts import Parts
 from moorage.usecases.proposal import Naming
@@ -140,3 +142,27 @@ def test_when_nothing_is_left_it_is_refused(service: Service) -> None:
     with pytest.raises(Infeasible):
         place(service, solver, size=16)
     assert service.store.ensembles(project_id=None) == []
+
+
+def test_a_generation_that_is_named_is_of_that_thing_alone(
+    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+) -> None:
+    """A worker expires the decision meanwhile; the ensemble that shall go is as it was."""
+    made = place(service, Overtaken(service, vcpus=0), size=4)
+    assert made.decision is not None
+    parts = overtaken(lambda: release(service.parts, TENANT, made.decision.id, None))
+    delete_ensemble(parts, TENANT, made.ensemble.id, made.ensemble.generation)
+    with pytest.raises(NotFound):
+        service.store.ensemble(made.ensemble.id)
+
+
+def test_a_generation_that_moves_meanwhile_is_told(
+    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+) -> None:
+    made = place(service, Overtaken(service, vcpus=0), size=4)
+    stored = service.store.ensemble(made.ensemble.id)
+    rewrite = Changeset((PutEnsemble(replace(stored, name="two"), stored.generation),))
+    parts = overtaken(lambda: service.store.commit(rewrite))
+    with pytest.raises(StaleGeneration, match=f"generation {stored.generation + 1}, not"):
+        delete_ensemble(parts, TENANT, stored.id, stored.generation)
+    assert service.store.ensemble(stored.id).name == "two"

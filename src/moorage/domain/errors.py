@@ -11,7 +11,8 @@
     ├── Conflict                      the state of the ledger does not allow it now
     │   ├── ConcurrentUpdate          a generation or revision moved meanwhile
     │   │   ├── ProviderConflict      ... a provider's: the write may be tried again
-    │   │   └── ConsumerConflict      ... a consumer's: the caller must look first
+    │   │   ├── ConsumerConflict      ... a consumer's: the caller must look first
+    │   │   └── StaleGeneration       ... before the caller asked, who named the one that was
     │   ├── DuplicateName             name or id already taken
     │   ├── InUse                     still referred to
     │   │   ├── InventoryInUse, ProviderInUse, ProviderHasChildren
@@ -125,6 +126,17 @@ class ConsumerConflict(ConcurrentUpdate):
     def __init__(self, subject: str, *, expected: int | None, actual: int | None) -> None:
         super().__init__(
             f"consumer {subject}: generation expected {expected}, found {actual}", subject=subject
+        )
+        self.expected = expected
+        self.actual = actual
+
+
+class StaleGeneration(ConcurrentUpdate):
+    """The caller named a generation that is not the stored one; `subject` is the id."""
+
+    def __init__(self, kind: str, subject: str, *, expected: int, actual: int) -> None:
+        super().__init__(
+            f"{kind} {subject} has generation {actual}, not {expected}", subject=subject
         )
         self.expected = expected
         self.actual = actual

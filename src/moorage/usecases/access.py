@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import Forbidden, NotFound
+from moorage.domain.errors import Forbidden, NotFound, StaleGeneration
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
@@ -44,6 +44,17 @@ def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
     if not sees(caller, decision.project_id):
         raise NotFound("decision", decision_id)
     return decision
+
+
+def check_generation(stored: Ensemble | Decision, generation: int | None) -> None:
+    """Let a change pass whose caller knows the newest generation, or names none.
+
+    Raises:
+        StaleGeneration: it names another.
+    """
+    if generation is not None and generation != stored.generation:
+        kind = type(stored).__name__.lower()
+        raise StaleGeneration(kind, stored.id, expected=generation, actual=stored.generation)
 
 
 def own_claim(store: Store, caller: Caller, claim_id: str) -> Claim:

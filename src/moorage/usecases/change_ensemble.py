@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_role, read_statement
 from moorage.domain.ensembles import MemberName, PolicyStatement
-from moorage.domain.errors import ConcurrentUpdate, InUse, InvalidDescription
-from moorage.usecases.access import own_ensemble
+from moorage.domain.errors import InUse, InvalidDescription
+from moorage.usecases.access import check_generation, own_ensemble
 from moorage.usecases.additions import remembering
 from moorage.usecases.create_ensemble import Made, new_members
 from moorage.usecases.joint import Ask
@@ -72,7 +72,7 @@ def change_ensemble(
 
     Raises:
         NotFound: no such ensemble for this caller.
-        ConcurrentUpdate: it has another generation.
+        StaleGeneration: it has another generation.
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as at creation.
         InUse: a smaller count would take away members that have a server.
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
@@ -83,7 +83,7 @@ def change_ensemble(
         check_generation(stored, change.generation)
         return _change(parts, caller, stored, change, ask, dry_run=dry_run)
 
-    return again(parts, attempt, generation=change.generation)
+    return again(parts, attempt)
 
 
 def _change(
@@ -101,7 +101,7 @@ def _change(
     if change.naming is not None:
         changed = remembering(changed, change.naming)
     check_policies(snapshot.topology, changed)
-    check_names(caller, snapshot, changed, stored.policies)
+    check_names(parts.store, caller, snapshot, changed, stored.policies)
     decision = current_decision(parts.store, stored)
     if change.placing and (ask is not None or stand.places):
         if ask is None and decision is not None:
@@ -134,19 +134,6 @@ def _change(
 def _gone(stored: Ensemble, changed: Ensemble) -> frozenset[str]:
     stay = {member.uuid for member in changed.members}
     return frozenset(member.uuid for member in stored.members) - stay
-
-
-def check_generation(ensemble: Ensemble, generation: int | None) -> None:
-    """Let a change pass that names the ensemble's generation, or none.
-
-    Raises:
-        ConcurrentUpdate: it names another.
-    """
-    if generation is not None and generation != ensemble.generation:
-        raise ConcurrentUpdate(
-            f"ensemble {ensemble.id} has generation {ensemble.generation}, not {generation}",
-            subject=ensemble.id,
-        )
 
 
 def changed_ensemble(

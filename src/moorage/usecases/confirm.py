@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DropBookings, ExpectEnsemble, PutDecision
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
-from moorage.usecases.access import own_decision
-from moorage.usecases.hold import check_generation, check_held, held_of
+from moorage.usecases.access import check_generation, own_decision
+from moorage.usecases.hold import check_held, held_of
 from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
 
@@ -52,7 +52,7 @@ def confirm(
         NotFound: no such decision for this caller.
         HoldExpired: it lapsed before.
         WrongState: it is not held any more.
-        ConcurrentUpdate: the decision has another generation.
+        StaleGeneration: the decision has another generation.
     """
 
     def attempt() -> Confirmed:
@@ -62,7 +62,7 @@ def confirm(
         check_generation(decision, generation)
         return _confirm(parts, decision, dry_run=dry_run)
 
-    return again(parts, attempt, generation=generation)
+    return again(parts, attempt)
 
 
 def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> Confirmed:

@@ -19,8 +19,7 @@ from moorage.domain.decisions import (
     DecisionStep,
     decision_after,
 )
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.change_ensemble import check_generation
+from moorage.usecases.access import check_generation, own_ensemble
 from moorage.usecases.patience import again
 from moorage.usecases.writing import current_decision, ended
 
@@ -44,7 +43,7 @@ def delete_ensemble(
 
     Raises:
         NotFound: no such ensemble for this caller.
-        ConcurrentUpdate: it has another generation.
+        StaleGeneration: it has another generation.
     """
 
     def attempt() -> Ensemble:
@@ -54,7 +53,7 @@ def delete_ensemble(
             parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
         return ensemble
 
-    return again(parts, attempt, generation=generation)
+    return again(parts, attempt)
 
 
 def _changes(parts: Parts, ensemble: Ensemble) -> Iterator[Change]:

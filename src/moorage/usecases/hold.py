@@ -14,9 +14,9 @@ from moorage.domain.changes import (
     PutDecision,
 )
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
-from moorage.domain.errors import ConcurrentUpdate, HoldExpired, LimitExceeded
+from moorage.domain.errors import HoldExpired, LimitExceeded
 from moorage.domain.period import SECOND
-from moorage.usecases.access import own_decision
+from moorage.usecases.access import check_generation, own_decision
 from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import hold_booking, member_consumer
@@ -46,7 +46,7 @@ def renew(
         HoldExpired: it lapsed already.
         WrongState: it is no longer held.
         LimitExceeded: too long from now, or too often.
-        ConcurrentUpdate: the decision has another generation.
+        StaleGeneration: the decision has another generation.
     """
 
     def attempt() -> Decision:
@@ -54,7 +54,7 @@ def renew(
         check_generation(decision, generation)
         return _renew(parts, decision, until, dry_run=dry_run)
 
-    return again(parts, attempt, generation=generation)
+    return again(parts, attempt)
 
 
 def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -> Decision:
@@ -103,7 +103,7 @@ def release(
     Raises:
         NotFound: no such decision for this caller.
         WrongState: there is nothing to release any more.
-        ConcurrentUpdate: the decision has another generation.
+        StaleGeneration: the decision has another generation.
     """
 
     def attempt() -> Decision:
@@ -111,7 +111,7 @@ def release(
         check_generation(decision, generation)
         return _release(parts, decision, dry_run=dry_run)
 
-    return again(parts, attempt, generation=generation)
+    return again(parts, attempt)
 
 
 def _release(parts: Parts, decision: Decision, *, dry_run: bool) -> Decision:
@@ -151,16 +151,3 @@ def check_held(decision: Decision, now: Instant) -> None:
     """
     if decision.state_at(now) is DecisionState.EXPIRED:
         raise HoldExpired("the hold has lapsed; decide again")
-
-
-def check_generation(decision: Decision, generation: int | None) -> None:
-    """Let a change pass that names the decision's generation, or none.
-
-    Raises:
-        ConcurrentUpdate: it names another.
-    """
-    if generation is not None and generation != decision.generation:
-        raise ConcurrentUpdate(
-            f"decision {decision.id} has generation {decision.generation}, not {generation}",
-            subject=decision.id,
-        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from moorage.domain.errors import Busy, ConcurrentUpdate, ConsumerConflict
+from moorage.domain.errors import Busy, ConcurrentUpdate, ConsumerConflict, StaleGeneration
 from moorage.domain.period import SECOND
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def again(
     parts: Parts,
     attempt: Callable[[], T],
     *,
-    generation: int | None = None,
     must_know: Callable[[ConcurrentUpdate], bool] = lambda error: False,  # noqa: ARG005 - nothing
 ) -> T:
     """Read, judge and commit until nothing moved meanwhile, or too often.
@@ -64,22 +63,21 @@ def again(
     Args:
         parts: the limits, and the clock to wait by.
         attempt: does it all, from reading on.
-        generation: that the caller knows; it is answered at once, for it must look itself.
-        must_know: which conflicts the caller must be told, though it named no generation.
+        must_know: which other conflicts the caller must be told.
 
     Raises:
-        ConcurrentUpdate: with a generation, or one that the caller must know.
-        ConsumerConflict: the first one; looking again here would not change it.
+        StaleGeneration, ConsumerConflict: the first one; looking again would not change it.
+        ConcurrentUpdate: one that the caller must know.
         Busy: it was overtaken too often.
     """
     patience = Patience(parts, parts.limits.time_limit)
     while True:
         try:
             return attempt()
-        except ConsumerConflict:
+        except (StaleGeneration, ConsumerConflict):
             raise
         except ConcurrentUpdate as error:
-            if generation is not None or must_know(error):
+            if must_know(error):
                 raise
             if not patience.pause():
                 raise Busy("others changed it too often meanwhile") from error

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.errors import NotFound
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.change_ensemble import check_generation
+from moorage.usecases.access import check_generation, own_ensemble
 from moorage.usecases.compliance import broken_policies
 from moorage.usecases.soundness import check_names, check_policies
 
@@ -60,7 +59,8 @@ def put_policy(
     check_generation(stored, generation)
     by_name = {one.name: one for one in stored.policies} | {statement.name: statement}
     policies = tuple(by_name.values())
-    check_names(caller, parts.store.snapshot(), replace(stored, policies=policies), stored.policies)
+    changed = replace(stored, policies=policies)
+    check_names(parts.store, caller, parts.store.snapshot(), changed, stored.policies)
     return _write(parts, stored, policies, statement.name, dry_run=dry_run)
 
 
