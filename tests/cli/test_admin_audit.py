@@ -103,6 +103,15 @@ def test_nothing_is_found_where_all_is_well(store: Ledger, listing: Path, offlin
     assert said.out == "looked at 2 consumers and 2 servers: 0 findings\n"
 
 
+@pytest.mark.parametrize("command", ["audit", "export"])
+def test_who_only_looks_makes_no_ledger(tmp_path: Path, offline: Cli, command: str) -> None:
+    mistyped = tmp_path / "leger.db"
+    refused = offline("admin", command, "--database", f"sqlite:///{mistyped}")
+    assert refused.status == 1
+    assert f"there is no ledger at sqlite:///{mistyped}" in refused.err
+    assert not mistyped.exists()
+
+
 def test_orphans_are_told_from_the_young_and_from_migrations(
     store: Ledger, listing: Path, offline: Cli
 ) -> None:

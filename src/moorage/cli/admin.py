@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.client.placement_wire import PlacementWire
     from moorage.http.wsgi import Application
+    from moorage.settings import Settings
     from moorage.store import Ledger
 
 CATALOG: Final = "catalog"
@@ -40,27 +41,63 @@ def declare_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config-file", metavar="FILE", help="read this file and no other")
 
 
-def _url(args: argparse.Namespace) -> str:
+def _configured(args: argparse.Namespace) -> Settings:
     from moorage import settings
 
     given = {name: getattr(args, name) for name in ("database", "config_file")}
     effective = settings.read({k: v for k, v in given.items() if v is not None}, os.environ)
-    configured = settings.configure(effective)
-    if configured.database_directory is not None:
-        configured.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return configured.database
+    return settings.configure(effective)
 
 
 @contextmanager
 def ledger(args: argparse.Namespace) -> Iterator[Ledger]:
-    """The ledger, opened and in the end closed.
+    """The ledger, opened (made, where there is none) and in the end closed.
 
     Raises:
         BadSetting, InvalidDescription, Busy: it cannot be opened.
     """
+    configured = _configured(args)
+    if configured.database_directory is not None:
+        configured.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _opened(configured.database) as store:
+        yield store
+
+
+@contextmanager
+def present_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
+    """The ledger for those who only look: a mistyped file must not pass for an empty ledger.
+
+    Raises:
+        BadSetting, InvalidDescription, Busy: it cannot be opened, or there is none.
+    """
+    from moorage.store import is_missing
+
+    url = _configured(args).database
+    if is_missing(url):
+        raise InvalidDescription(f"there is no ledger at {url}", path="database")
+    with _opened(url) as store:
+        yield store
+
+
+@contextmanager
+def trial_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
+    """The ledger for a dry run: where there is none, an empty one in memory stands for it.
+
+    Raises:
+        BadSetting, InvalidDescription, Busy: it cannot be opened.
+    """
+    from moorage.store import is_missing
+
+    url = _configured(args).database
+    with _opened("sqlite://" if is_missing(url) else url) as store:
+        yield store
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Ledger]:
     from moorage.store import open_store
 
-    store = open_store(_url(args))
+    store = open_store(url)
     try:
         yield store
     finally:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli.admin import OPERATOR, Adder, declare_database, ledger, progress
+from moorage.cli.admin import OPERATOR, Adder, declare_database, present_ledger, progress
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown, counted, draw, stack, table
 from moorage.cli.shipped import find, read_text, reading
@@ -80,7 +80,7 @@ class Audit(Command):
         if args.repair and not args.servers:
             raise InvalidDescription("--repair needs --servers: orphans are told by Nova's list")
         nova = _nova(args.servers)
-        with ledger(args) as store:
+        with present_ledger(args) as store:
             found = audit(store, OPERATOR, nova)
             orphans = [one for one in found.findings if one.orphan is not None]
             if not (args.repair and orphans):

@@ -6,7 +6,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli.admin import Adder, declare_access, declare_database, ledger, progress, service
+from moorage.cli.admin import (
+    Adder,
+    declare_access,
+    declare_database,
+    present_ledger,
+    progress,
+    service,
+)
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
 from moorage.cli.shipped import Unreadable, reading
@@ -51,7 +58,7 @@ class Export(Command):
         from moorage.domain.replay import requests
         from moorage.usecases.ledger_content import ledger_content
 
-        with ledger(args) as store:
+        with present_ledger(args) as store:
             content = ledger_content(store)
         every = list(requests(content))
         if args.to:

@@ -16,6 +16,7 @@ from moorage.cli.admin import (
     placement_over,
     progress,
     service,
+    trial_ledger,
 )
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown, counted, stack, table
@@ -86,10 +87,12 @@ class Placement(Command):
         with progress(self.app.stderr) as tell, _source(args) as source:
             content = source.read(tell)
             topology = None if rules is None else rules(content)
+            if args.dry_run:
+                with trial_ledger(args) as store:
+                    planned = plan(store, OPERATOR, content, topology=topology)
+                return _told_plan(planned, permission)
             with ledger(args) as store:
                 planned = plan(store, OPERATOR, content, topology=topology)
-                if args.dry_run:
-                    return _told_plan(planned, permission)
                 written = Adder(tell, "writing", planned.steps)
                 take_over(store, planned, permission, advance=written.advance)
                 found = verify(store, source, content, tell)

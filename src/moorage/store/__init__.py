@@ -6,6 +6,6 @@ only judges whether it still holds. `open_store` is all that `app` needs.
 """
 
 from moorage.store.ledger import Ledger
-from moorage.store.opening import open_store
+from moorage.store.opening import is_missing, open_store
 
-__all__ = ["Ledger", "open_store"]
+__all__ = ["Ledger", "is_missing", "open_store"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import make_url
@@ -13,7 +14,7 @@ from moorage.store.upgrade import is_current, upgrade
 from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import URL, Connection
 
     from moorage.domain.period import Instant
     from moorage.store.backends import Backend
@@ -51,6 +52,18 @@ def open_store(
     return Ledger(backend, clock, watch)
 
 
+def is_missing(database_url: str) -> bool:
+    """Whether opening the ledger would make its file: so far only SQLite's are made by opening.
+
+    Raises:
+        InvalidDescription: not a database URL.
+    """
+    parsed = _parsed(database_url)
+    if parsed.get_backend_name() != "sqlite" or parsed.database in {None, "", ":memory:"}:
+        return False
+    return not Path(str(parsed.database)).exists()
+
+
 def connect(url: str) -> Backend:
     """The backend for a database URL; `sqlite://` is a private database that goes on close.
 
@@ -58,11 +71,8 @@ def connect(url: str) -> Backend:
         InvalidDescription: not a URL, not of a supported database, or its driver is missing.
         Busy: the database is away.
     """
-    try:
-        parsed = make_url(url)
-        kind = parsed.get_backend_name()
-    except ArgumentError as error:
-        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
+    parsed = _parsed(url)
+    kind = parsed.get_backend_name()
     # Drivers are extras: each is asked for only where a URL names its database.
     try:
         if kind == "sqlite":
@@ -87,6 +97,13 @@ def connect(url: str) -> Backend:
         " or mysql://host/name",
         path="database",
     )
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except ArgumentError as error:
+        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
 
 
 def _upgrade(backend: Backend, connection: Connection, now: Instant) -> None:

@@ -47,6 +47,7 @@ def test_over_rest_everything_is_as_it_was(
     planned = admin.body(*words, "--dry-run")
     assert planned["would_write"] == 13
     assert planned["ledger"]["resource providers"] == 0
+    assert not (tmp_path / "ledger.db").exists()
     found = admin.body(*words)
     assert found["source"] == found["ledger"]
     assert found["differences"] == found["answered_differently"] == []
