@@ -104,3 +104,19 @@ def test_a_name_that_means_nothing_is_told_to_everybody(service: Service, type_:
     assert service.call("POST", "/ensembles", {"ensemble": known}).status_code == 400
     made = service.call("POST", "/ensembles", {"ensemble": known}, caller=OPERATOR)
     assert made.status_code == 201, made.text
+
+
+@pytest.mark.parametrize(
+    ("type_", "real"), [("fence", "HW_CPU_X86_AVX2"), ("ban", "HW_CPU_X86_SGX")]
+)
+def test_a_trait_that_nobody_knows_is_told(service: Service, type_: str, real: str) -> None:
+    """Misspelt, a ban would keep nobody out, and a fence would let nobody in."""
+    policy = {"name": "on", "type": type_, "members": ["a"], "traits": ["HW_CPU_X86_AVX3"]}
+    member = {"name": "a", "count": 1, "resources": {"VCPU": 1}}
+    body = {"name": "e", "members": [member], "policies": [policy]}
+    told = service.call("POST", "/ensembles", {"ensemble": body})
+    assert told.status_code == 400, told.text
+    assert "no such trait: HW_CPU_X86_AVX3" in told.text
+    assert "policies[0].traits" in told.text
+    known = {**body, "policies": [{**policy, "traits": [real]}]}
+    assert service.call("POST", "/ensembles", {"ensemble": known}).status_code == 201

@@ -43,7 +43,7 @@ def ask_why(parts: Parts, caller: Caller, description: EnsembleDescription, ask:
     ensemble = described(parts, caller, description, naming)
     snapshot = parts.store.snapshot()
     check_policies(snapshot.topology, ensemble)
-    check_names(caller, snapshot, ensemble)
+    check_names(parts.store, caller, snapshot, ensemble)
     proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
     try:
         settled = settle(parts, proposal, ask, naming, dry_run=True)

@@ -66,7 +66,7 @@ def create_ensemble(
     ensemble = described(parts, caller, description, naming)
     snapshot = parts.store.snapshot()
     check_policies(snapshot.topology, ensemble)
-    check_names(caller, snapshot, ensemble)
+    check_names(parts.store, caller, snapshot, ensemble)
     try:
         return _store(parts, ensemble, ask, naming, dry_run=dry_run)
     except (DuplicateName, Infeasible):

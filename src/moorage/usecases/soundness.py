@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.errors import InvalidDescription, LimitExceeded, UnknownName
 from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.registry import parse
+from moorage.usecases.roles import Names
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.domain.topology import Topology
     from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.ports import Caller
+    from moorage.usecases.ports import Caller, Store
 
 
 MOST_LISTED: Final = 100_000
@@ -61,12 +62,13 @@ def _bound_edges(ensemble: Ensemble) -> None:
 
 
 def check_names(
+    store: Store,
     caller: Caller,
     snapshot: Snapshot,
     ensemble: Ensemble,
     stored: tuple[PolicyStatement, ...] = (),
 ) -> None:
-    """Let policies pass that name what is there: to a tenant, domains and aggregates.
+    """Let policies pass that name what is there: traits, and to a tenant domains and aggregates.
 
     Where a host is, or how full, would otherwise be told by whether a fence around its name can
     be met. A host's name or a provider's UUID is refused as any name that means nothing, so the
@@ -82,11 +84,14 @@ def check_names(
         kind = "host, domain or aggregate"
         rows = snapshot.roots.tolist()
         known |= {name for row in rows for name in (snapshot.names[row], snapshot.uuids[row])}
+    traits = Names(store)
     for index, statement in enumerate(ensemble.policies):
         if statement in stored:
             continue
         path = f"policies[{index}]"
-        for name in sorted(getattr(parse(statement, path=path), "domains", ())):
+        policy = parse(statement, path=path)
+        traits.check_traits(frozenset(getattr(policy, "traits", ())), f"{path}.traits")
+        for name in sorted(getattr(policy, "domains", ())):
             if name not in known:
                 raise UnknownName(kind, name, path=f"{path}.domains")
 
