@@ -15,7 +15,6 @@ from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store
 from moorage.usecases.load_fleet import load_fleet
 from moorage.usecases.ports import Caller
-from moorage.usecases.recorded_providers import recorded
 
 OPERATOR = Caller("root", "ops", frozenset({"admin"}))
 THREE_RACKS = Path(__file__).parents[2] / "fleets" / "three-racks.yaml"
@@ -44,8 +43,7 @@ def test_what_is_loaded_is_there(store: Ledger, fleet: ExpandedFleet) -> None:
         load_fleet(store, OPERATOR, part)
     snapshot = store.snapshot()
     for host in fleet.providers:
-        there = recorded(snapshot, host.uuid)
-        assert there is not None
+        there = snapshot.state(snapshot.row_of[host.uuid]).provider
         assert (there.name, there.traits, there.aggregates) == (
             host.name,
             host.traits,
@@ -94,7 +92,7 @@ def test_a_difference_is_refused_as_a_whole(
     with pytest.raises(Conflict, match=said):
         load_fleet(store, OPERATOR, changed(part, **changes))
     assert store.snapshot().revision == before
-    assert recorded(store.snapshot(), provider_uuid("h9")) is None
+    assert provider_uuid("h9") not in store.snapshot().row_of
 
 
 def test_other_flavors_topologies_and_load_are_differences(

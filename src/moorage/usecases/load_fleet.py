@@ -27,7 +27,6 @@ from moorage.domain.errors import Conflict, UnknownName
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
 from moorage.usecases.access import for_operators
-from moorage.usecases.recorded_providers import recorded
 from moorage.usecases.roles import Names
 
 if TYPE_CHECKING:
@@ -110,9 +109,10 @@ def _standard(names: frozenset[str]) -> frozenset[str]:
 
 
 def _is_new(provider: ResourceProvider, snapshot: Snapshot, differences: list[str]) -> bool:
-    there = recorded(snapshot, provider.uuid)
-    if there is None:
+    row = snapshot.row_of.get(provider.uuid)
+    if row is None or not snapshot.alive[row]:
         return True
+    there = snapshot.state(row).provider
     if there.name != provider.name:
         differences.append(f"{provider.name} is called {there.name}")
     before, after = _by_class(there.inventories), _by_class(provider.inventories)
