@@ -127,8 +127,10 @@ DECISION = Decision(
 
 def test_a_decision_is_one_line() -> None:
     assert told.SEPARATOR.join(told.held(DECISION)) == (
-        "decision 6f0c0000 held until 09:10:00Z  policies 1/2  max additional: web 5, db 10+"
+        "decision 6f0c0000 held until 09:10:00Z  policies 1/2 (q: no)"
+        "  max additional: web 5, db 10+"
     )
+    assert "   policies 1/2 (q: no)   max additional" in told.dry_run(DECISION)
 
 
 CONFLICT: dict[str, Any] = {

@@ -56,6 +56,10 @@ def test_a_server_that_broke_a_policy_is_seen_and_drawn(sim: Any, web: str) -> N
     assert "yes" not in shown
     assert f"VIOLATED apart: host {host}" in shown
     assert f"{host}  web[0,2]" in sim("ensemble", "show", web, "--map").out
+    for dry in (["--dry-run"], []):
+        grown = sim("member", "add", web, "--role", "web", *dry)
+        assert grown.status == 0, grown
+        assert "policies 0/1 (apart: violated (standing))" in grown.out
 
 
 def test_what_confirm_gave_back_is_not_met(sim: Any, web: str) -> None:

@@ -37,8 +37,7 @@ def held(decision: Decision) -> list[str]:
         name += f" until {clock_time(decision.expires_at)}"
     parts = [name]
     if decision.policies:
-        met = sum(one.satisfied for one in decision.policies)
-        parts.append(f"policies {met}/{len(decision.policies)}")
+        parts.append(policies(decision))
     if decision.max_additional:
         parts.append(additional(decision))
     return parts
@@ -49,6 +48,13 @@ def met(status: PolicyStatus) -> str:
     if status.satisfied:
         return "yes"
     return "violated (standing)" if status.standing else "no"
+
+
+def policies(decision: Decision) -> str:
+    """`policies 3/4 (apart: violated (standing))`: how many are met, and which are not."""
+    unmet = [f"{one.name}: {met(one)}" for one in decision.policies if not one.satisfied]
+    of = len(decision.policies)
+    return f"policies {of - len(unmet)}/{of}" + (f" ({', '.join(unmet)})" if unmet else "")
 
 
 def additional(decision: Decision) -> str:
@@ -63,6 +69,8 @@ def additional(decision: Decision) -> str:
 def dry_run(decision: Decision) -> str:
     """`verdict feasible (computed at revision 1)   racks used 3   hosts used 7`."""
     parts = [f"verdict feasible (computed at revision {decision.revision})", *used(decision)]
+    if not all(one.satisfied for one in decision.policies):
+        parts.append(policies(decision))
     if decision.max_additional:
         parts.append(additional(decision))
     return "   ".join(parts)
