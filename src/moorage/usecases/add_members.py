@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moorage.domain.describe import read_role
-from moorage.domain.errors import Infeasible, InvalidDescription
+from moorage.domain.errors import ConcurrentUpdate, Infeasible, InvalidDescription, StaleGeneration
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.additions import answered
 from moorage.usecases.change_ensemble import Change, change_ensemble
@@ -60,6 +60,9 @@ def add_members(
         change = _change(ensemble, adding.described, naming)
         try:
             return change_ensemble(parts, caller, ensemble_id, change, adding.ask, dry_run=dry_run)
+        except StaleGeneration as moved:
+            # It is not the caller who named it: look again.
+            raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
         except Infeasible:
             # The same request on another connection was quicker, and took the room: one answer.
             ensemble = own_ensemble(parts.store, caller, ensemble_id)
