@@ -75,8 +75,9 @@ imports: install
 	$(BIN)/lint-imports --no-cache
 
 # The tests wait for processes as often as they compute, so a third worker keeps two cores busy.
+# tests/conftest.py puts the files in order, the long ones first; xdist's own order knows no time.
 unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs them in one process)
-	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),3) --dist=loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),3) --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
 	$(BIN)/python -m benchmarks.placement $(ARGS)

@@ -2,7 +2,9 @@
 
 import os
 import signal
+from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # `dev` for the edit loop, `ci` for `make test`, `nightly` for the long run. No deadlines: the
@@ -32,3 +34,20 @@ pytest_plugins = ["tests.servers.postgres", "tests.servers.mariadb"]
 # A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the
 # tests that send one to a program need the default.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-randomly
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with files that take long: begun last, one would keep a single worker busy alone.
+
+    Files with a test marked `slow` come first, then those that start processes, of equal ones
+    those with more tests. Within a file the random order stays.
+    """
+    tests = Counter(item.path for item in items)
+    slow, starting = (
+        {item.path for item in items if item.get_closest_marker(name)}
+        for name in ("slow", "process")
+    )
+    items.sort(
+        key=lambda one: (one.path not in slow, one.path not in starting, -tests[one.path], one.path)
+    )
