@@ -54,17 +54,21 @@ TOGETHER = 3
 MEMBERS = 3
 HOSTS = 6
 HOLD = "PT4S"
+LAPSED = "ensemble.hold_expired"
 STEPS = ("decide", "claim", "active", "confirm")
 
 
 class Declined(Exception):
-    """The service said 503: come again. Nothing was acknowledged."""
+    """The service said no, as it may: nothing was acknowledged.
+
+    503: come again; or the hold has lapsed, where a loaded machine took longer than `HOLD`.
+    """
 
 
 def ask(service: Replica, method: str, path: str, body: object) -> Any:
     """The body of a good answer."""
     status, content = service.ask(method, path, body)
-    if status == 503:
+    if status == 503 or (status == 409 and content["errors"][0]["code"] == LAPSED):
         raise Declined
     assert status < 300, content
     return content
