@@ -75,7 +75,10 @@ def named(caller: Caller) -> str:
     return f"{caller.user_id}-{'-'.join(sorted(caller.roles))}-{caller.project_scoped}"
 
 
-@pytest.mark.parametrize("caller", sorted(MAY[Access.ANYONE], key=named), ids=named)
+CALLERS = sorted(MAY[Access.ANYONE], key=named)
+
+
+@pytest.mark.parametrize("caller", CALLERS, ids=named)
 def test_the_quick_defaults_say_what_oslo_policy_says(caller: Caller, tmp_path: Path) -> None:
     # The same checks in other words make oslo.policy judge every rule.
     file = tmp_path / "policy.yaml"
