@@ -340,7 +340,7 @@ TestLedgerMachine.settings = settings(max_examples=25, stateful_step_count=25, d
 
 
 EMPTYING = {
-    "postgres": ("TRUNCATE providers, consumers, changes CASCADE",),
+    "postgres": ("TRUNCATE providers, consumers, bookings, changes CASCADE",),
     "mariadb": tuple(
         f"DELETE FROM {table}"
         for table in ("bookings", "consumers", "inventories", "provider_traits", "providers")

@@ -14,6 +14,7 @@ import resource
 import socket
 import threading
 import time
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from multiprocessing.connection import Connection
 
+    from moorage.domain.period import Duration
     from moorage.usecases.ports import Solver
 
 _log = logging.getLogger(__name__)
@@ -75,10 +77,12 @@ def _converse(connection: Connection, solver: Solver) -> None:
         connection.send_bytes(channel.READY)
         if not connection.poll(_ASKING_SECONDS):
             return
-        terms = json.loads(connection.recv_bytes(channel.LONGEST_MESSAGE))
-        logs.bind(logs.Ids(*terms["for"]))
+        terms = _terms(connection.recv_bytes(channel.LONGEST_MESSAGE))
         message = connection.recv_bytes(channel.LONGEST_MESSAGE)
-        answer = _solve(solver, message, terms)
+        answer = None
+        if terms is not None:
+            logs.bind(terms.work_for)
+            answer = _solve(solver, message, terms)
         if answer is None:
             connection.send_bytes(channel.FAILED)
         else:
@@ -90,16 +94,38 @@ def _converse(connection: Connection, solver: Solver) -> None:
         logs.bind(logs.NONE)
 
 
-def _solve(solver: Solver, message: bytes, terms: Mapping[str, Any]) -> bytes | None:
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """How long and with which seed to solve, and for which request."""
+
+    time_limit: Duration
+    seed: int
+    work_for: logs.Ids
+
+
+def _terms(message: bytes) -> _Terms | None:
+    """What a client asks for; None, and a line in the log, where that is nonsense."""
+    try:
+        told = json.loads(message)
+        own, called_by = told["for"]
+        return _Terms(
+            int(told["time_limit"]), int(told["seed"]), logs.Ids(str(own), str(called_by))
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        _log.warning("a client asked for nonsense: %r", error)
+        return None
+
+
+def _solve(solver: Solver, message: bytes, terms: _Terms) -> bytes | None:
     """The encoded outcome, or None after an error, which is logged with its traceback."""
-    seconds = terms["time_limit"] / SECOND
+    seconds = terms.time_limit / SECOND
     watchdog = threading.Timer(seconds + _OVERRUN_SECONDS, _give_up)
     watchdog.daemon = True
     watchdog.start()
     started = time.monotonic()
     try:
         outcome = solver.solve(
-            instance.loads(message), time_limit=terms["time_limit"], seed=terms["seed"]
+            instance.loads(message), time_limit=terms.time_limit, seed=terms.seed
         )
         _log.debug("%s after %.3f s", outcome.verdict, time.monotonic() - started)
         return instance.dumps_outcome(outcome)

@@ -187,15 +187,21 @@ def test_many_callers_at_once_all_get_their_own_answer(warm: Pool) -> None:
 def test_a_caller_that_leaves_or_talks_nonsense_harms_nobody(warm: Pool) -> None:
     abandoned = channel.connect(warm.solver.address)
     abandoned.close()
-    rude = channel.connect(warm.solver.address)
-    assert rude.poll(10)
-    rude.send_bytes(b'{"time_limit": 1000000, "seed": 1}')
-    rude.send_bytes(b"not an instance")
-    assert rude.poll(10)
-    assert rude.recv_bytes() == channel.READY
-    assert rude.poll(10)
-    assert rude.recv_bytes() == channel.FAILED
-    rude.close()
+    for terms in (
+        b'{"time_limit": 1000000, "seed": 1, "for": ["", ""]}',
+        b'{"time_limit": 1000000, "seed": 1}',
+        b'{"time_limit": "soon", "seed": 1, "for": ["", ""]}',
+        b"[]",
+        b"\xff",
+    ):
+        rude = channel.connect(warm.solver.address)
+        assert rude.poll(10)
+        rude.send_bytes(terms)
+        rude.send_bytes(b"not an instance")
+        assert rude.recv_bytes() == channel.READY
+        assert rude.poll(10)
+        assert rude.recv_bytes() == channel.FAILED
+        rude.close()
     assert warm.solver.solve(toy_problem(), time_limit=10 * SECOND, seed=1).proven
 
 
