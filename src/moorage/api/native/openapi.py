@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -76,7 +77,7 @@ def operation(route: Route) -> dict[str, Any]:
         "parameters": parameters(route),
         "security": [] if route.access is Access.ANYONE else [{"token": []}],
         "responses": {
-            str(route.status): response(route),
+            **answered(route),
             "default": {"$ref": "#/components/responses/Error"},
         },
     }
@@ -123,9 +124,17 @@ def parameters(route: Route) -> list[dict[str, Any]]:
     return found
 
 
-def response(route: Route) -> dict[str, Any]:
-    """The answer when all went well."""
-    found: dict[str, Any] = {"description": "Done"}
+def answered(route: Route) -> dict[str, Any]:
+    """The answers when all went well, by status: 200 where nothing was created after all."""
+    found = {str(route.status): response(route, "Done")}
+    if route.status == HTTPStatus.CREATED:
+        found[str(HTTPStatus.OK.value)] = response(route, "Judged, and nothing created: a dry run")
+    return found
+
+
+def response(route: Route, description: str) -> dict[str, Any]:
+    """One of these answers."""
+    found: dict[str, Any] = {"description": description}
     if route.response is not None:
         found["content"] = {JSON: {"schema": reference(route.response)}}
     return found
