@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 import pytest
 from sqlalchemy import make_url
-from tests.servers.postgres import free_port
+from tests.servers.ports import free_port
 
 from moorage.store import open_store
 from moorage.store.tables import metadata

@@ -10,7 +10,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from sqlalchemy import make_url
+from tests.servers.ports import free_port
 
 from moorage.store import open_store
 from moorage.store.tables import metadata
@@ -63,13 +63,6 @@ def _programs(folder: Path) -> Path:
         return installed / "bin"
     shutil.copytree(installed, folder / "postgres")
     return folder / "postgres" / "bin"
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class PostgresServer:

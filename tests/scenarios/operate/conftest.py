@@ -16,7 +16,8 @@ import pytest
 from tests.docs.test_transcripts import TITLE as FILE_TITLE
 from tests.docs.test_transcripts import Page, Shell, Step, fences
 from tests.scenarios.keystone.conftest import PASSWORD, Identity, identity
-from tests.servers.postgres import PostgresServer, free_port, running_server
+from tests.servers.ports import free_port
+from tests.servers.postgres import PostgresServer, running_server
 
 __all__ = ["identity"]
 
