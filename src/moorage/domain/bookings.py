@@ -21,7 +21,7 @@ class BookingState(StrEnum):
     CLAIMED = "claimed"
     """The place is being taken by a real server; has an expiry of its own."""
     RESERVED = "reserved"
-    """A lease's: starts later."""
+    """Keeps a member's place for its lease; consumer = the member's UUID."""
     ALLOCATED = "allocated"
     """A Placement allocation; the only state that Placement's wire shows."""
 
@@ -51,6 +51,12 @@ class Booking:
     lapses_at: Instant = FOREVER
     binding: Binding = Binding.BOUND
     decision: str | None = None
+    preemptible: bool = False
+    """Whether its owner agreed that it ends for a lease that needs the place."""
+    yields_to: str | None = None
+    """The lease for which it ends before its time."""
+    declared_end: Instant | None = None
+    """With `yields_to`, the end that it had before."""
 
     def live(self, now: Instant) -> bool:
         """Whether the booking still exists at `now`.

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from moorage.domain.consumers import AnyGeneration, Consumer
     from moorage.domain.content import AllocationSet
     from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.effects import Effect
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
+    from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.providers import Inventory, ResourceProvider
     from moorage.domain.resources import Amounts
@@ -143,7 +145,10 @@ class DeleteTrait:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceAllocations:
-    """Replace a consumer's whole set of allocations (open-ended bookings from now on).
+    """Replace a consumer's whole set of allocations (bookings from now on).
+
+    They end as those before them did, and are as preemptible; `until` says another end. A
+    consumer without any before gets open-ended ones, or ones that end at `until`.
 
     `generation` is the consumer's expected one: None for "must not exist yet", ANY_GENERATION
     for "do not check". Empty `allocations` clears the consumer. The generation of each
@@ -154,6 +159,7 @@ class ReplaceAllocations:
     consumer: Consumer
     allocations: Mapping[str, Amounts]
     generation: int | AnyGeneration | None
+    until: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +218,23 @@ class TakeHold:
     """
 
     member_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndBookings:
+    """Give every booking of these consumers another end.
+
+    With `yields_to` they end early for that lease: each must be preemptible, and remembers the end
+    it had. Without, what they yielded to is forgotten. Moves no wire generation. Consumers
+    without bookings are passed over.
+
+    ConcurrentUpdate: one that should yield is not preemptible. CapacityExceeded: a later end
+    than before, for which there is no room.
+    """
+
+    consumers: frozenset[str]
+    end: Instant
+    yields_to: str | None = None
 
 
 # --- taking over ------------------------------------------------------------------------------
@@ -311,6 +334,35 @@ class PutClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class PutLease:
+    """Write a lease; `generation` is the stored one expected, None for a new one.
+
+    DuplicateName, NotFound, ConcurrentUpdate.
+    """
+
+    lease: Lease
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PutEffect:
+    """Write an effect; `attempts` is the stored count expected, None for a new one.
+
+    DuplicateName, NotFound; ConcurrentUpdate: another worker was quicker.
+    """
+
+    effect: Effect
+    attempts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropEffects:
+    """Forget what is still to be done for a subject (a lease's id, or a consumer)."""
+
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
 class PutExplanation:
     """Keep an explanation, with the problem as a replayable JSON instance.
 
@@ -366,6 +418,7 @@ Change: TypeAlias = (
     | DropBookings
     | SwapHold
     | TakeHold
+    | EndBookings
     | AdoptProviders
     | AdoptAllocations
     | PutEnsemble
@@ -374,6 +427,9 @@ Change: TypeAlias = (
     | PutDecision
     | BoundHeld
     | PutClaim
+    | PutLease
+    | PutEffect
+    | DropEffects
     | PutExplanation
     | PutFlavor
     | DeleteFlavor

@@ -174,6 +174,10 @@ class Decision:
     created_at: Instant = 0
     updated_at: Instant = 0
     generation: int = 0
+    preemptible: bool = False
+    """Whether its members may be ended early for a lease that needs their places."""
+    lease_id: str | None = None
+    """The lease whose placement it is; its places are claimed while that is active."""
 
     def state_at(self, now: Instant) -> DecisionState:
         """The state as it is at `now`, though nobody has recorded the lapse yet."""

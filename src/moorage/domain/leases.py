@@ -199,6 +199,8 @@ class Lease:
     missing: int = 0
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """Per edge (`on_start`, `before_end`, `on_end`) what is to be done, as it was written."""
+    digest: str = ""
+    """Fingerprint of the request that made it: the same request again gets the same answer."""
     generation: int = 0
     created_at: Instant = 0
     updated_at: Instant = 0

@@ -197,6 +197,14 @@ class Batch:
         if rows:
             self.connection.do(_INSERT_BOOKINGS, rows)
 
+    def renew(self, rows: Sequence[Any], end: Instant) -> None:
+        """Note bookings (rows of the table) that the caller gives another end."""
+        for row in rows:
+            self.vacated.discard(row.consumer)
+            if self._lives(row.state, row.lapses_at, end):
+                spans = self.added.setdefault((row.provider, row.resource_class), [])
+                spans.append(self.span(row.start_at, end, row.amount))
+
     def span(self, start: Instant, end: Instant, amount: int) -> Span:
         """When a booking that lives now occupies, from now on."""
         return max(start, self.now), FOREVER if end <= self.now else end, amount

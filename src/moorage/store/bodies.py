@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.domain.bookings import Binding
 from moorage.domain.decisions import (
     Claim,
     ClaimState,
@@ -12,6 +13,7 @@ from moorage.domain.decisions import (
     PolicyStatus,
     Solve,
 )
+from moorage.domain.effects import Effect, EffectKind, EffectState
 from moorage.domain.ensembles import (
     Ensemble,
     EnsembleChange,
@@ -24,6 +26,7 @@ from moorage.domain.ensembles import (
 )
 from moorage.domain.explain import Conflict, Element, Explanation, Relaxation, Stage
 from moorage.domain.flavors import Flavor
+from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.requests import Objective
@@ -91,6 +94,17 @@ DECISION: Final = record(
 )
 
 CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)
+
+LEASE: Final = record(
+    Lease,
+    terms=record(Terms, period=_PERIOD, before_start=unordered(choice(Yielding))),
+    state=choice(LeaseState),
+    reservations=each(record(Reservation)),
+    binding=choice(Binding),
+    actions=table(each(PLAIN)),
+)
+
+EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)
 
 EXPLANATION: Final = record(
     Explanation,

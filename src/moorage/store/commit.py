@@ -15,7 +15,17 @@ from moorage.domain import changes
 from moorage.domain.changes import Committed
 from moorage.domain.errors import UnknownName
 from moorage.store import tables
-from moorage.store.apply import adopt, allocations, ensembles, fleet, holds, names, providers, stock
+from moorage.store.apply import (
+    adopt,
+    allocations,
+    ensembles,
+    fleet,
+    holds,
+    leases,
+    names,
+    providers,
+    stock,
+)
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
 from moorage.store.judge import judge, questions
@@ -50,6 +60,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.DropBookings: holds.drop_bookings,
         changes.SwapHold: holds.swap_hold,
         changes.TakeHold: holds.take_hold,
+        changes.EndBookings: holds.end_bookings,
         changes.AdoptProviders: adopt.adopt_providers,
         changes.AdoptAllocations: adopt.adopt_allocations,
         changes.PutEnsemble: ensembles.put_ensemble,
@@ -58,6 +69,9 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutDecision: ensembles.put_decision,
         changes.BoundHeld: ensembles.bound_held,
         changes.PutClaim: ensembles.put_claim,
+        changes.PutLease: leases.put_lease,
+        changes.PutEffect: leases.put_effect,
+        changes.DropEffects: leases.drop_effects,
         changes.PutExplanation: ensembles.put_explanation,
         changes.PutFlavor: fleet.put_flavor,
         changes.DeleteFlavor: fleet.delete_flavor,

@@ -136,6 +136,22 @@ def _put_claim(found: Footprint, change: changes.PutClaim) -> None:
     found.ids.add(change.claim.id)
 
 
+def _end_bookings(found: Footprint, change: changes.EndBookings) -> None:
+    found.consumers.update(change.consumers)
+
+
+def _put_lease(found: Footprint, change: changes.PutLease) -> None:
+    found.ids.add(change.lease.id)
+
+
+def _put_effect(found: Footprint, change: changes.PutEffect) -> None:
+    found.ids.add(change.effect.id)
+
+
+def _drop_effects(found: Footprint, change: changes.DropEffects) -> None:
+    found.ids.add(change.subject)
+
+
 def _put_explanation(found: Footprint, change: changes.PutExplanation) -> None:
     found.ids.update((change.explanation.id, f"explanations {change.project_id}"))
 
@@ -157,12 +173,16 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.DropBookings: _drop_bookings,
         changes.SwapHold: _swap_hold,
         changes.TakeHold: _take_hold,
+        changes.EndBookings: _end_bookings,
         changes.PutEnsemble: _put_ensemble,
         changes.ExpectEnsemble: _expect_ensemble,
         changes.DeleteEnsemble: _delete_ensemble,
         changes.PutDecision: _put_decision,
         changes.BoundHeld: _bound_held,
         changes.PutClaim: _put_claim,
+        changes.PutLease: _put_lease,
+        changes.PutEffect: _put_effect,
+        changes.DropEffects: _drop_effects,
         changes.PutExplanation: _put_explanation,
         changes.PutFlavor: _of_flavors,
         changes.DeleteFlavor: _of_flavors,

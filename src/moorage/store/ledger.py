@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import or_, select
 
@@ -17,20 +17,27 @@ from moorage.usecases.ports import Page
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from sqlalchemy import Select, Table
+
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.effects import Effect
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
+    from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Instant
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.snapshot import Snapshot
     from moorage.store.answers import Connections
     from moorage.store.backends import Backend
+    from moorage.store.codec import Shape
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Keepers, Named
+
+    T = TypeVar("T")
 
 _WHOLE_LEDGER = Page()
 _UNWATCHED = Unwatched()
@@ -256,6 +263,63 @@ class Ledger:
         wanted = select(tables.flavors.c.body).order_by(tables.flavors.c.name)
         found = self._backend.read(lambda connection: connection.scalars(wanted).all())
         return [bodies.FLAVOR.decode(body) for body in found]
+
+    # --- leases -------------------------------------------------------------------------------
+
+    def lease(self, lease_id: str) -> Lease:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: read.one(connection, tables.leases, "lease", bodies.LEASE, lease_id)
+        )
+
+    def leases(
+        self,
+        *,
+        project_id: str | None,
+        name: str | None = None,
+        state: LeaseState | None = None,
+        page: Page = _WHOLE_LEDGER,
+    ) -> Sequence[Lease]:
+        """See `Store`."""
+        value = None if state is None else state.value
+        wanted = read.matching(tables.leases, project_id=project_id, name=name, state=value)
+        return self._listed(tables.leases, bodies.LEASE, wanted, page)
+
+    def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
+        """See `Store`."""
+        wanted = read.matching(tables.leases, ensemble_id=ensemble_id)
+        return self._listed(tables.leases, bodies.LEASE, wanted, _WHOLE_LEDGER)
+
+    def lease_of_reservation(self, reservation_id: str) -> Lease:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: read.lease_of_reservation(connection, reservation_id)
+        )
+
+    def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(lambda connection: read.yielding(connection, lease_id, now=now))
+
+    def effects(self, subject: str, *, page: Page = _WHOLE_LEDGER) -> Sequence[Effect]:
+        """See `Store`."""
+        wanted = read.matching(tables.effects, subject=subject)
+        return self._listed(tables.effects, bodies.EFFECT, wanted, page)
+
+    def due_effects(self, limit: int) -> Sequence[Effect]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(lambda connection: read.due_effects(connection, now, limit))
+
+    def _listed(
+        self, table: Table, shape: Shape[T], wanted: Select[Any], page: Page
+    ) -> Sequence[T]:
+        """Values by creation, one page of them."""
+        return self._backend.read(
+            lambda connection: read.listed(
+                connection, table, shape, wanted, newest_first=False, page=page
+            )
+        )
 
     # --- time ---------------------------------------------------------------------------------
 

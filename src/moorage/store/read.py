@@ -8,6 +8,7 @@ from sqlalchemy import and_, bindparam, func, or_, select, true
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
+from moorage.domain.effects import EffectState
 from moorage.domain.errors import NotFound
 from moorage.store import bodies, rows, tables
 from moorage.store.batch import chunks
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.store.codec import Shape
     from moorage.store.session import Session
@@ -251,6 +254,39 @@ def due_items(connection: Session, now: Instant, limit: int) -> list[Decision | 
         limit=limit - len(decisions),
     )
     return [*decisions, *claims]
+
+
+def lease_of_reservation(connection: Session, reservation_id: str) -> Lease:
+    """The lease that has this reservation.
+
+    Raises:
+        NotFound: there is none.
+    """
+    of = tables.leases.c.id == tables.reservations.c.lease_id
+    query = select(tables.leases.c.body).join(tables.reservations, of)
+    body = connection.scalars(query.where(tables.reservations.c.id == reservation_id)).one_or_none()
+    if body is None:
+        raise NotFound("reservation", reservation_id)
+    return bodies.LEASE.decode(body)
+
+
+def yielding(connection: Session, lease_id: str, *, now: Instant) -> list[Owned]:
+    """Live bookings that end early for a lease."""
+    query = _BOOKED.where(
+        _b.yields_to == lease_id,
+        _b.lapses_at > now,
+        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now),
+    )
+    return _owned(connection.execute(query))
+
+
+def due_effects(connection: Session, now: Instant, limit: int) -> list[Effect]:
+    """Effects that may be taken on, the longest due first."""
+    table = tables.effects
+    pending = table.c.state == EffectState.PENDING.value
+    return _due(
+        connection, bodies.EFFECT, where=pending, time=table.c.not_before, now=now, limit=limit
+    )
 
 
 def _due(

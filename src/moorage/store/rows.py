@@ -95,6 +95,9 @@ BOOKING: Final = (
     "lapses_at",
     "binding",
     "decision",
+    "preemptible",
+    "yields_to",
+    "declared_end",
 )
 """The columns that rows of one booking have in common, in the order of `_booking`."""
 
@@ -110,7 +113,7 @@ def bookings(rows: Iterable[Any]) -> tuple[Booking, ...]:
 
 
 def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
-    who, where, start, end, state, lapses_at, binding, decision = key
+    who, where, start, end, state, lapses_at, binding, decision, preemptible, lease, declared = key
     if len(amounts) > 1:
         amounts = dict(sorted(amounts.items()))
     return Booking(
@@ -122,6 +125,9 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
         lapses_at,
         _BINDINGS[binding],
         decision,
+        bool(preemptible),
+        lease,
+        declared,
     )
 
 
@@ -139,6 +145,9 @@ def booking_columns(one: Booking) -> Iterator[dict[str, object]]:
             "state": one.state.value,
             "binding": one.binding.value,
             "decision": one.decision,
+            "preemptible": one.preemptible,
+            "yields_to": one.yields_to,
+            "declared_end": one.declared_end,
         }
 
 

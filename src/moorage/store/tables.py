@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.dialects.mysql import LONGTEXT
@@ -166,11 +167,15 @@ bookings = Table(
     Column("state", _text(16), nullable=False),
     Column("binding", _text(16), nullable=False),
     Column("decision", _UUID),
+    Column("preemptible", Boolean, nullable=False, server_default=false()),
+    Column("yields_to", _UUID, comment="the lease for which it ends early"),
+    Column("declared_end", BigInteger, comment="with yields_to: the end it had before"),
     UniqueConstraint("consumer", "provider", "resource_class", "state"),
     Index(None, "provider", "resource_class"),
     _partly("lapses_at", "state <> 'allocated'"),
     _partly("end_at", "state <> 'allocated'"),
     _partly("decision", "decision IS NOT NULL"),
+    _partly("yields_to", "yields_to IS NOT NULL"),
 )
 
 ensembles = Table(
@@ -224,6 +229,44 @@ claims = Table(
     Column("lapses_at", BigInteger, nullable=False),
     Column("body", _LONG, nullable=False),
     Index(None, "state", "lapses_at"),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False, index=True),
+    Column("ensemble_id", _UUID, nullable=False, index=True),
+    Column("state", _text(16), nullable=False),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "state", "start_at"),
+)
+
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("id", _UUID, primary_key=True),
+    Column("lease_id", _UUID, nullable=False, index=True),
+    comment="Which lease a reservation is of: servers are drawn by the reservation's id.",
+)
+
+effects = Table(
+    "effects",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("subject", _UUID, nullable=False, index=True),
+    Column("state", _text(16), nullable=False),
+    Column("not_before", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "state", "not_before"),
+    comment="What must happen at an instant; done ones are kept as a record.",
 )
 
 explanations = Table(

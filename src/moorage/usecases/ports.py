@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.effects import Effect
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
+    from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Duration, Instant
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.problem import Outcome, Problem
@@ -170,6 +172,34 @@ class Store(Protocol):
 
     def flavors(self) -> Sequence[Flavor]:
         """Every flavor, by name."""
+
+    def lease(self, lease_id: str) -> Lease:
+        """NotFound if there is none."""
+
+    def leases(
+        self,
+        *,
+        project_id: str | None,
+        name: str | None = None,
+        state: LeaseState | None = None,
+        page: Page = Page(),
+    ) -> Sequence[Lease]:
+        """Leases by creation; `project_id` None means every project."""
+
+    def lease_of_reservation(self, reservation_id: str) -> Lease:
+        """The lease that has this reservation. NotFound."""
+
+    def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
+        """Every lease of an ensemble, by creation."""
+
+    def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
+        """Live bookings that end early for a lease."""
+
+    def effects(self, subject: str, *, page: Page = Page()) -> Sequence[Effect]:
+        """What is to be done, or was done, for a subject; by creation."""
+
+    def due_effects(self, limit: int) -> Sequence[Effect]:
+        """Pending effects that a worker may take on at `now()`, the longest due first."""
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """Held decisions and building claims whose time has come at `now()`."""

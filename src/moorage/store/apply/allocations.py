@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.consumers import ANY_GENERATION, UNKNOWN_TYPE, Consumer
 from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound
 from moorage.domain.period import FOREVER, Period
@@ -75,7 +75,7 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
     actual = stored.generation if stored is not None and own else None
     if change.generation is not ANY_GENERATION and change.generation != actual:
         raise ConsumerConflict(uuid, expected=change.generation, actual=actual)
-    fresh = _fresh_rows(batch, change)
+    fresh = _fresh_rows(batch, change, own)
     if not fresh:
         _clear(batch, uuid, own)
         _forget_generation(batch, uuid)
@@ -89,7 +89,10 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
     batch.consumer_generations[uuid] = generation
 
 
-def _fresh_rows(batch: Batch, change: ReplaceAllocations) -> list[dict[str, Any]]:
+def _fresh_rows(
+    batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]
+) -> list[dict[str, Any]]:
+    terms = _terms(batch, change, own)
     found: list[dict[str, Any]] = []
     for provider, amounts in change.allocations.items():
         if not amounts or min(amounts.values()) < 1:
@@ -97,16 +100,31 @@ def _fresh_rows(batch: Batch, change: ReplaceAllocations) -> list[dict[str, Any]
                 "an allocation needs amounts of at least 1",
                 path=f"allocations.{provider}.resources",
             )
-        booking = Booking(
-            change.consumer.uuid,
-            provider,
-            amounts,
-            Period(batch.now, FOREVER),
-            BookingState.ALLOCATED,
-            binding=Binding.BOUND,
-        )
-        found += rows.booking_columns(booking)
+        found += rows.booking_columns(Booking(change.consumer.uuid, provider, amounts, **terms))
     return found
+
+
+def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) -> dict[str, Any]:
+    """From when to when, and who it yields to: as the consumer's allocations before, if any.
+
+    Raises:
+        InvalidDescription: an end that has passed.
+    """
+    if change.until is not None:
+        if change.until <= batch.now:
+            raise InvalidDescription("allocations cannot end in the past", path="until")
+        return {"period": Period(batch.now, change.until)}
+    if not own or own[0].end_at == FOREVER:
+        preemptible = bool(own) and bool(own[0].preemptible)
+        return {"period": Period(batch.now, FOREVER), "preemptible": preemptible}
+    first = own[0]
+    return {
+        # One that is overrun has its end behind it.
+        "period": Period(min(row.start_at for row in own), first.end_at),
+        "preemptible": bool(first.preemptible),
+        "yields_to": first.yields_to,
+        "declared_end": first.declared_end,
+    }
 
 
 def _clear(batch: Batch, uuid: str, own: Sequence[Row[Any]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, delete, insert, select, update
@@ -16,11 +16,10 @@ from moorage.domain.errors import (
     NotFound,
 )
 from moorage.store import bodies, read, tables
+from moorage.store.apply.kinds import OF, Kind, expect, insert_new, write
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column, Delete, FromClause, Insert, Select, Update
-
     from moorage.domain.changes import (
         BoundHeld,
         DeleteEnsemble,
@@ -34,70 +33,36 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
 
-_OF: Final[Any] = bindparam("of")
 _SOME: Final[Any] = bindparam("some", expanding=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What is written of things with an id, of one kind."""
+_ENSEMBLE: Final = Kind.of("ensemble", tables.ensembles.c.generation)
+_DECISION: Final = Kind.of("decision", tables.decisions.c.generation)
+_CLAIM: Final = Kind.of("claim", tables.claims.c.state)
+_EXPLANATION: Final = Kind.of("explanation", tables.explanations.c.number)  # never changed
 
-    name: str
-    taken: Select[Any]
-    state: Select[Any]
-    """What whoever changes one says to have seen."""
-    insert: Insert
-    update: Update
-    delete: Delete
-
-    @classmethod
-    def of(cls, name: str, state: Column[Any]) -> _Kind:
-        """Of the table that the column is in; an update writes all of a row but its id."""
-        table, mine = state.table, state.table.c.id == _OF
-        values: dict[str, Any] = {one: bindparam(one) for one in _written(table)}
-        return cls(
-            name,
-            taken=select(table.c.number).where(mine),
-            state=select(state).where(mine),
-            insert=insert(table),
-            update=update(table).where(mine).values(values),
-            delete=delete(table).where(mine),
-        )
-
-
-def _written(table: FromClause) -> list[str]:
-    return [column.name for column in table.c if column.name not in {"number", "id"}]
-
-
-_ENSEMBLE: Final = _Kind.of("ensemble", tables.ensembles.c.generation)
-_DECISION: Final = _Kind.of("decision", tables.decisions.c.generation)
-_CLAIM: Final = _Kind.of("claim", tables.claims.c.state)
-_EXPLANATION: Final = _Kind.of("explanation", tables.explanations.c.number)  # never changed
-
-_KEEPER: Final = select(tables.keepers).where(tables.keepers.c.ensemble_id == _OF)
+_KEEPER: Final = select(tables.keepers).where(tables.keepers.c.ensemble_id == OF)
 _NEW_KEEPER: Final = insert(tables.keepers)
-_NO_KEEPER: Final = delete(tables.keepers).where(tables.keepers.c.ensemble_id == _OF)
+_NO_KEEPER: Final = delete(tables.keepers).where(tables.keepers.c.ensemble_id == OF)
 _KEEPERS_MOVED: Final = update(tables.ledger).values(
     keepers_revision=tables.ledger.c.keepers_revision + 1
 )
 
 _m, _b, _e = tables.members.c, tables.bookings.c, tables.explanations.c
-_MEMBERS: Final = select(_m.consumer, _m.tags).where(_m.ensemble_id == _OF)
-_ELSEWHERE: Final = select(_m.consumer).where(_m.consumer.in_(_SOME), _m.ensemble_id != _OF)
+_MEMBERS: Final = select(_m.consumer, _m.tags).where(_m.ensemble_id == OF)
+_ELSEWHERE: Final = select(_m.consumer).where(_m.consumer.in_(_SOME), _m.ensemble_id != OF)
 _NEW_MEMBERS: Final = insert(tables.members)
 _NO_MEMBERS: Final = delete(tables.members).where(_m.consumer.in_(_SOME))
 _STANDING: Final = select(_b.provider).where(_b.consumer.in_(_SOME)).distinct()
 
 _SURPLUS: Final = (
     select(_e.number)
-    .where(_e.project_id == _OF)
+    .where(_e.project_id == OF)
     .order_by(_e.number.desc())
     .offset(bindparam("kept", type_=Integer))
     .limit(1)
 )
-_CUT: Final = delete(tables.explanations).where(
-    _e.project_id == _OF, _e.number <= bindparam("last")
-)
+_CUT: Final = delete(tables.explanations).where(_e.project_id == OF, _e.number <= bindparam("last"))
 
 
 def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
@@ -117,7 +82,7 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         "generation": ensemble.generation,
         "body": bodies.ENSEMBLE.encode(ensemble),
     }
-    _write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
+    write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
     _list_members(batch, ensemble.id, _tags(ensemble))
     _list_keeper(batch, ensemble.id, keeps=ensemble.keeps_others_out)
 
@@ -179,7 +144,7 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     Raises:
         NotFound, ConcurrentUpdate: it is not there, or of another generation.
     """
-    _expect(batch, _ENSEMBLE, change.id, change.generation)
+    expect(batch, _ENSEMBLE, change.id, change.generation)
     _list_members(batch, change.id, {})
     _list_keeper(batch, change.id, keeps=False)
     batch.connection.do(_ENSEMBLE.delete, {"of": change.id})
@@ -191,7 +156,7 @@ def expect_ensemble(batch: Batch, change: ExpectEnsemble) -> None:
     Raises:
         NotFound, ConcurrentUpdate: it is not there, or of another generation.
     """
-    _expect(batch, _ENSEMBLE, change.id, change.generation)
+    expect(batch, _ENSEMBLE, change.id, change.generation)
 
 
 def put_decision(batch: Batch, change: PutDecision) -> None:
@@ -214,7 +179,7 @@ def put_decision(batch: Batch, change: PutDecision) -> None:
         "generation": decision.generation,
         "body": bodies.DECISION.encode(decision),
     }
-    _write(batch, _DECISION, decision.id, values, change.generation)
+    write(batch, _DECISION, decision.id, values, change.generation)
 
 
 def bound_held(batch: Batch, change: BoundHeld) -> None:
@@ -250,7 +215,7 @@ def put_claim(batch: Batch, change: PutClaim) -> None:
         "body": bodies.CLAIM.encode(claim),
     }
     if change.expected_state is None:
-        _insert(batch, _CLAIM, claim.id, values)
+        insert_new(batch, _CLAIM, claim.id, values)
         return
     state = batch.connection.scalars(_CLAIM.state, {"of": claim.id}).one_or_none()
     if state is None:
@@ -275,7 +240,7 @@ def put_explanation(batch: Batch, change: PutExplanation) -> None:
         "request": change.request,
         "digest": change.digest,
     }
-    _insert(batch, _EXPLANATION, change.explanation.id, values)
+    insert_new(batch, _EXPLANATION, change.explanation.id, values)
     if change.keep is not None:
         mine = {"of": change.project_id}
         surplus = batch.connection.scalars(_SURPLUS, mine | {"kept": change.keep})
@@ -287,32 +252,3 @@ def put_explanation(batch: Batch, change: PutExplanation) -> None:
 def _in_time(batch: Batch, not_after: Instant | None) -> None:
     if not_after is not None and batch.now >= not_after:
         raise HoldExpired("the hold has lapsed; decide again")
-
-
-# --- rows with an id and a generation -------------------------------------------------------
-
-
-def _write(
-    batch: Batch, kind: _Kind, id_: str, values: dict[str, Any], expected: int | None
-) -> None:
-    if expected is None:
-        _insert(batch, kind, id_, values)
-        return
-    _expect(batch, kind, id_, expected)
-    batch.connection.do(kind.update, {"of": id_, **values})
-
-
-def _insert(batch: Batch, kind: _Kind, id_: str, values: dict[str, Any]) -> None:
-    if batch.connection.scalars(kind.taken, {"of": id_}).first() is not None:
-        raise DuplicateName(kind.name, id_)
-    batch.connection.do(kind.insert, {"id": id_, **values})
-
-
-def _expect(batch: Batch, kind: _Kind, id_: str, expected: int | None) -> None:
-    stored = batch.connection.scalars(kind.state, {"of": id_}).one_or_none()
-    if stored is None:
-        raise NotFound(kind.name, id_)
-    if expected is not None and stored != expected:
-        raise ConcurrentUpdate(
-            f"{kind.name} {id_}: generation expected {expected}, found {stored}", subject=id_
-        )

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 
 from moorage.domain.bookings import Binding, BookingState
-from moorage.domain.errors import ConsumerConflict, HoldExpired, InvalidDescription, NotFound
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    ConsumerConflict,
+    HoldExpired,
+    InvalidDescription,
+    NotFound,
+)
 from moorage.domain.period import FOREVER
 from moorage.store import rows, tables
 from moorage.store.apply.allocations import stored_consumer, write_consumer
@@ -16,7 +22,13 @@ from moorage.store.batch import chunks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from moorage.domain.changes import DropBookings, PutBookings, SwapHold, TakeHold
+    from moorage.domain.changes import (
+        DropBookings,
+        EndBookings,
+        PutBookings,
+        SwapHold,
+        TakeHold,
+    )
     from moorage.store.batch import Batch
 
 _b = tables.bookings.c
@@ -43,6 +55,25 @@ _SWAP = (
 )
 _HAS_ALLOCATIONS = (
     select(_b.number).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED).limit(1)
+)
+
+
+_ALL_OF = _b.consumer.in_(bindparam("consumers", expanding=True))
+_EVERY = select(tables.bookings).where(_ALL_OF)
+_YIELD = (
+    update(tables.bookings)
+    .where(_ALL_OF)
+    # MariaDB assigns from left to right: the old end is read before it goes.
+    .ordered_values(
+        (_b.declared_end, func.coalesce(_b.declared_end, _b.end_at)),
+        (_b.yields_to, bindparam("lease")),
+        (_b.end_at, bindparam("until")),
+    )
+)
+_END = (
+    update(tables.bookings)
+    .where(_ALL_OF)
+    .values(declared_end=None, yields_to=bindparam("lease"), end_at=bindparam("until"))
 )
 
 
@@ -133,6 +164,27 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
     for row in own:
         batch.touch(row.provider, bookings_only=True)
         batch.allotted.add(row.provider)
+
+
+def end_bookings(batch: Batch, change: EndBookings) -> None:
+    """See `EndBookings`. A later end is judged on the changeset's end state.
+
+    Raises:
+        ConcurrentUpdate: one that should yield is not preemptible.
+    """
+    for some in chunks(change.consumers):
+        own = batch.connection.execute(_EVERY, {"consumers": some}).all()
+        firm = next((row for row in own if not row.preemptible), None)
+        if change.yields_to is not None and firm is not None:
+            raise ConcurrentUpdate(
+                f"{firm.consumer} does not yield to a lease", subject=firm.consumer
+            )
+        batch.take_away(own)
+        batch.renew(own, change.end)
+        statement = _END if change.yields_to is None else _YIELD
+        batch.connection.do(
+            statement, {"consumers": some, "until": change.end, "lease": change.yields_to}
+        )
 
 
 def _expect_live(batch: Batch, own: Sequence[Any]) -> None:

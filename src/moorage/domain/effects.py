@@ -1,0 +1,103 @@
+"""Effects: what must happen at an instant because something was decided (ADR-0008).
+
+An effect is written with the change that causes it, and carried out by whichever worker claims it
+first: at least once, and idempotent by its id. Its life is the table `EFFECT_TABLE`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import WrongState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.period import Instant
+
+
+class EffectKind(StrEnum):
+    """What is to be done."""
+
+    PREPARE = "prepare"
+    """A lease's lead begins: it becomes starting, and is bound."""
+    ACTIVATE = "activate"
+    """A lease's start has come."""
+    END = "end"
+    """A lease's end has come."""
+    CLOSE = "close"
+    """A lease's cleaning is over."""
+    WARN = "warn"
+    """Tell the owner of a preemptible server that it will be evicted, and when."""
+    OVERRUN = "overrun"
+    """A declared end has come: whoever is there still is told, and ended by who ends servers."""
+    NOTIFY = "notify"
+    """Tell a lease's owner of an edge."""
+    RELEASE = "release"
+    """Free what of a lease nobody has claimed."""
+    HOOK = "hook"
+    """Have the operator's hook do something: delete a server, boot one."""
+
+
+class EffectState(StrEnum):
+    """`pending -> done`, or given up."""
+
+    PENDING = "pending"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class EffectStep(StrEnum):
+    """What may happen to an effect."""
+
+    RETRY = "retry"
+    """A worker takes it on, or puts it off after a failure."""
+    FINISH = "finish"
+    GIVE_UP = "give up"
+
+
+EFFECT_TABLE: Final[Mapping[tuple[EffectState, EffectStep], EffectState]] = MappingProxyType(
+    {
+        (EffectState.PENDING, EffectStep.RETRY): EffectState.PENDING,
+        (EffectState.PENDING, EffectStep.FINISH): EffectState.DONE,
+        (EffectState.PENDING, EffectStep.GIVE_UP): EffectState.FAILED,
+    }
+)
+
+
+def effect_after(state: EffectState, step: EffectStep) -> EffectState:
+    """The state after a step.
+
+    Raises:
+        WrongState: the table has no such step from `state`.
+    """
+    try:
+        return EFFECT_TABLE[state, step]
+    except KeyError:
+        raise WrongState(f"cannot {step} an effect that is {state}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something to be done once `due`."""
+
+    id: str
+    kind: EffectKind
+    subject: str
+    """The lease's id, or the consumer it is about."""
+    project_id: str
+    due: Instant
+    """When it is to be done."""
+    not_before: Instant
+    """When a worker may next take it on: `due`, or later after a failure or while one tries."""
+    state: EffectState = EffectState.PENDING
+    attempts: int = 0
+    details: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    """What the kind needs to know, as JSON values."""
+    outcome: str = ""
+    """What came of it, or why the last attempt failed."""
+    created_at: Instant = 0
+    updated_at: Instant = 0

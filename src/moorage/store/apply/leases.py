@@ -1,0 +1,81 @@
+"""Leases with their reservations, and the effects of what was decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from moorage.domain.effects import EffectState
+from moorage.store import bodies, tables
+from moorage.store.apply.kinds import OF, Kind, write
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import DropEffects, PutEffect, PutLease
+    from moorage.store.batch import Batch
+
+_LEASE: Final = Kind.of("lease", tables.leases.c.generation)
+_EFFECT: Final = Kind.of("effect", tables.effects.c.attempts)
+
+_r, _e = tables.reservations.c, tables.effects.c
+_RESERVATIONS: Final = select(_r.id).where(_r.lease_id == OF)
+_NEW_RESERVATIONS: Final = insert(tables.reservations)
+_NO_RESERVATIONS: Final = delete(tables.reservations).where(
+    _r.id.in_(bindparam("some", expanding=True))
+)
+_NO_EFFECTS: Final = delete(tables.effects).where(
+    _e.subject == OF, _e.state == EffectState.PENDING.value
+)
+
+
+def put_lease(batch: Batch, change: PutLease) -> None:
+    """See `PutLease`.
+
+    Raises:
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+    """
+    lease = change.lease
+    if change.generation is not None:
+        lease = replace(lease, generation=change.generation + 1)
+    values: dict[str, Any] = {
+        "project_id": lease.project_id,
+        "name": lease.name,
+        "ensemble_id": lease.ensemble_id,
+        "state": lease.state.value,
+        "start_at": lease.terms.period.start,
+        "end_at": lease.terms.period.end,
+        "generation": lease.generation,
+        "body": bodies.LEASE.encode(lease),
+    }
+    write(batch, _LEASE, lease.id, values, change.generation)
+    wanted = {one.id for one in lease.reservations}
+    stored = set(batch.connection.scalars(_RESERVATIONS, {"of": lease.id}))
+    if gone := sorted(stored - wanted):
+        batch.connection.do(_NO_RESERVATIONS, {"some": gone})
+    if fresh := [{"id": one, "lease_id": lease.id} for one in sorted(wanted - stored)]:
+        batch.connection.do(_NEW_RESERVATIONS, fresh)
+
+
+def put_effect(batch: Batch, change: PutEffect) -> None:
+    """See `PutEffect`.
+
+    Raises:
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or was taken on meanwhile.
+    """
+    effect = change.effect
+    values = {
+        "subject": effect.subject,
+        "state": effect.state.value,
+        "not_before": effect.not_before,
+        "attempts": effect.attempts,
+        "body": bodies.EFFECT.encode(effect),
+    }
+    write(batch, _EFFECT, effect.id, values, change.attempts)
+
+
+def drop_effects(batch: Batch, change: DropEffects) -> None:
+    """See `DropEffects`."""
+    batch.connection.do(_NO_EFFECTS, {"of": change.subject})

@@ -1,0 +1,222 @@
+"""The store contract: leases, reservations, effects; bookings that end, and that yield."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.contract.test_store_bookings import allocate, hold, hosts, write
+
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.changes import (
+    DropEffects,
+    EndBookings,
+    PutBookings,
+    PutEffect,
+    PutLease,
+    SwapHold,
+)
+from moorage.domain.consumers import ANY_GENERATION, Consumer
+from moorage.domain.effects import Effect, EffectKind, EffectState
+from moorage.domain.errors import (
+    CapacityExceeded,
+    ConcurrentUpdate,
+    DuplicateName,
+    InvalidDescription,
+    NotFound,
+)
+from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
+from moorage.domain.period import FOREVER, Period
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import SetClock
+
+    from moorage.store import Ledger
+
+__all__ = ["hosts"]
+
+LEASE = Lease(
+    id="l",
+    project_id="p",
+    user_id="u",
+    name="shop next week",
+    ensemble_id="e",
+    decision_id="d",
+    terms=Terms(Period(5_000, 9_000), lead=500, cleaning=100, expiry=200, priority=7),
+    state=LeaseState.PENDING,
+    reservations=(Reservation("r1", "web"), Reservation("r2", "db")),
+    actions={"on_end": ("notify:PT24H", "release")},
+    digest="request",
+)
+
+
+def effect(name: str, due: int, subject: str = "l") -> Effect:
+    return Effect(name, EffectKind.ACTIVATE, subject, "p", due, due, details={"lease": "l"})
+
+
+def preemptible(consumer: str, vcpu: int, end: int = FOREVER) -> PutBookings:
+    booking = Booking(
+        consumer,
+        "a",
+        {"VCPU": vcpu},
+        Period(1_000, end),
+        BookingState.HELD,
+        preemptible=True,
+    )
+    return PutBookings(Consumer(consumer, "p"), (booking,))
+
+
+def test_a_lease_comes_back_as_it_was_written(store: Ledger) -> None:
+    write(store, PutLease(LEASE, None))
+    assert store.lease("l") == LEASE
+    assert store.lease_of_reservation("r2") == LEASE
+    assert list(store.leases_of("e")) == [LEASE]
+    assert store.leases_of("another") == []
+
+
+def test_a_lease_changes_from_the_generation_that_was_seen(store: Ledger) -> None:
+    write(store, PutLease(LEASE, None))
+    moved = replace(
+        LEASE,
+        terms=LEASE.terms.moved(Period(6_000, 9_500)),
+        state=LeaseState.STARTING,
+        binding=Binding.BOUND,
+        reservations=LEASE.reservations[1:],
+        missing=1,
+        degraded=True,
+    )
+    write(store, PutLease(moved, 0))
+    assert store.lease("l") == replace(moved, generation=1)
+    with pytest.raises(ConcurrentUpdate):
+        write(store, PutLease(LEASE, 0))
+    with pytest.raises(DuplicateName):
+        write(store, PutLease(LEASE, None))
+    with pytest.raises(NotFound):
+        store.lease_of_reservation("r1")
+    assert store.lease_of_reservation("r2").generation == 1
+
+
+def test_leases_are_listed_by_creation_page_by_page(store: Ledger) -> None:
+    other = replace(LEASE, id="m", name="m", reservations=(), project_id="q")
+    third = replace(LEASE, id="n", reservations=(), state=LeaseState.ACTIVE)
+    write(store, *(PutLease(one, None) for one in (LEASE, other, third)))
+
+    def listed(**wanted: object) -> list[str]:
+        return [one.id for one in store.leases(**wanted)]  # type: ignore[arg-type]
+
+    assert listed(project_id=None) == ["l", "m", "n"]
+    assert listed(project_id="p") == ["l", "n"]
+    assert listed(project_id="p", state=LeaseState.ACTIVE) == ["n"]
+    assert listed(project_id=None, name="m") == ["m"]
+    assert listed(project_id=None, page=Page(limit=1, marker="l")) == ["m"]
+    with pytest.raises(NotFound):
+        listed(project_id=None, page=Page(marker="nobody"))
+
+
+def test_terms_keep_who_may_come_before(store: Ledger) -> None:
+    only = replace(LEASE.terms, before_start=frozenset({Yielding.BOUNDED}))
+    write(store, PutLease(replace(LEASE, terms=only), None))
+    assert store.lease("l").terms == only
+
+
+def test_due_effects_are_the_pending_ones_whose_time_has_come(
+    store: Ledger, clock: SetClock
+) -> None:
+    write(store, *(PutEffect(effect(f"e{due}", due), None) for due in (3_000, 2_000, 5_000)))
+    assert store.due_effects(10) == []
+    clock.instant = 3_000
+    assert [one.id for one in store.due_effects(10)] == ["e2000", "e3000"]
+    assert [one.id for one in store.due_effects(1)] == ["e2000"]
+    first = store.due_effects(1)[0]
+    assert first == effect("e2000", 2_000)
+    write(store, PutEffect(replace(first, attempts=1, not_before=4_000), 0))
+    assert [one.id for one in store.due_effects(10)] == ["e3000"]
+    with pytest.raises(ConcurrentUpdate):
+        write(store, PutEffect(replace(first, attempts=1), 0))
+    done = replace(first, attempts=1, state=EffectState.DONE, outcome="active")
+    write(store, PutEffect(done, 1))
+    clock.instant = 9_000
+    assert [one.id for one in store.due_effects(10)] == ["e3000", "e5000"]
+    assert [one.id for one in store.effects("l")] == ["e3000", "e2000", "e5000"]
+
+
+def test_what_is_still_to_be_done_is_dropped_and_the_record_stays(
+    store: Ledger, clock: SetClock
+) -> None:
+    done = replace(effect("done", 1), state=EffectState.DONE)
+    mine, other = effect("mine", 2_000), effect("other", 2_000, subject="m")
+    write(store, *(PutEffect(one, None) for one in (done, mine, other)))
+    write(store, DropEffects("l"))
+    clock.instant = 3_000
+    assert [one.id for one in store.due_effects(10)] == ["other"]
+    assert [one.id for one in store.effects("l")] == ["done"]
+
+
+def test_an_allocation_may_end_and_its_rewrites_end_with_it(store: Ledger, clock: SetClock) -> None:
+    write(store, replace(allocate("s", {"a": {"VCPU": 6}}), until=4_000))
+    write(store, hold("later", "a", 8, period=Period(4_000, 6_000)))
+    clock.instant = 2_000
+    write(store, allocate("s", {"a": {"VCPU": 5}}))
+    found = store.consumer("s")
+    assert found is not None
+    assert [one.period for one in found[1]] == [Period(1_000, 4_000)]
+    with pytest.raises(CapacityExceeded):
+        write(store, replace(allocate("s", {"a": {"VCPU": 5}}), until=4_001))
+    with pytest.raises(InvalidDescription):
+        write(store, replace(allocate("s", {"a": {"VCPU": 5}}), until=2_000))
+
+
+def test_an_overrun_allocation_stays_overrun_when_it_is_written_again(
+    store: Ledger, clock: SetClock
+) -> None:
+    write(store, replace(allocate("s", {"a": {"VCPU": 6}}), until=4_000))
+    clock.instant = 5_000
+    write(store, allocate("s", {"a": {"VCPU": 6}}))
+    found = store.consumer("s")
+    assert found is not None
+    assert [one.period for one in found[1]] == [Period(1_000, 4_000)]
+    with pytest.raises(CapacityExceeded):
+        write(store, hold("later", "a", 3, period=Period(8_000, 9_000)))
+
+
+def test_preemptible_bookings_yield_to_a_lease_and_get_their_end_back(
+    store: Ledger, clock: SetClock
+) -> None:
+    write(store, preemptible("s", 6))
+    promised = hold("lease", "a", 8, period=Period(4_000, 6_000))
+    with pytest.raises(CapacityExceeded):
+        write(store, promised)
+    write(store, EndBookings(frozenset({"s", "nobody"}), 3_900, "l"), promised)
+    ((owner, booking),) = store.yielding("l")
+    assert (owner.uuid, booking.period.end, booking.declared_end) == ("s", 3_900, FOREVER)
+    write(store, EndBookings(frozenset({"s"}), 3_000, "l"))
+    assert store.yielding("l")[0][1].declared_end == FOREVER
+    with pytest.raises(CapacityExceeded):
+        write(store, EndBookings(frozenset({"s"}), FOREVER))
+    write(store, PutBookings(Consumer("lease", "p"), ()), EndBookings(frozenset({"s"}), FOREVER))
+    assert store.yielding("l") == []
+    ((_, back),) = store.bookings(consumer="s")
+    assert (back.period.end, back.yields_to, back.declared_end) == (FOREVER, None, None)
+    assert back.preemptible
+
+
+def test_who_is_not_preemptible_does_not_yield(store: Ledger) -> None:
+    write(store, allocate("s", {"a": {"VCPU": 6}}))
+    with pytest.raises(ConcurrentUpdate):
+        write(store, EndBookings(frozenset({"s"}), 3_900, "l"))
+    write(store, EndBookings(frozenset({"s"}), 3_900))
+    write(store, hold("later", "a", 8, period=Period(3_900, 6_000)))
+
+
+def test_a_server_is_as_preemptible_as_the_hold_it_took(store: Ledger) -> None:
+    write(store, preemptible("m", 6, end=8_000))
+    write(store, SwapHold("m", Consumer("s", "p")))
+    write(store, EndBookings(frozenset({"s"}), 3_900, "l"))
+    write(store, allocate("s", {"a": {"VCPU": 6}}, ANY_GENERATION))
+    found = store.consumer("s")
+    assert found is not None
+    (booking,) = found[1]
+    assert booking.preemptible
+    assert (booking.period.end, booking.yields_to, booking.declared_end) == (3_900, "l", 8_000)
