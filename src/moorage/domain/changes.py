@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from moorage.domain.consumers import AnyGeneration, Consumer
     from moorage.domain.content import AllocationSet
     from moorage.domain.decisions import Claim, Decision
-    from moorage.domain.effects import Effect
+    from moorage.domain.effects import Effect, EffectKind
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.providers import Inventory, ResourceProvider
     from moorage.domain.resources import Amounts
+    from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
 
 
@@ -357,9 +358,13 @@ class PutEffect:
 
 @dataclass(frozen=True, slots=True)
 class DropEffects:
-    """Forget what is still to be done for a subject (a lease's id, or a consumer)."""
+    """Forget what is still to be done for a subject (a lease's id, or a consumer).
+
+    With `kinds`, only effects of these.
+    """
 
     subject: str
+    kinds: frozenset[EffectKind] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +381,24 @@ class PutExplanation:
     request: str | None = None
     digest: str | None = None
     keep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutTemplate:
+    """Write a template's next version: the first, or one after the newest.
+
+    DuplicateName: the id of a first one, or its name in the project, is taken.
+    ConcurrentUpdate: another version is the newest. NotFound: there is none to follow.
+    """
+
+    template: Template
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTemplate:
+    """Drop every version of a template. NotFound."""
+
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +454,8 @@ Change: TypeAlias = (
     | PutEffect
     | DropEffects
     | PutExplanation
+    | PutTemplate
+    | DeleteTemplate
     | PutFlavor
     | DeleteFlavor
     | PutTopology

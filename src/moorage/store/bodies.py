@@ -30,6 +30,7 @@ from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yieldin
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.requests import Objective
+from moorage.domain.templates import Parameter, Template, TemplateFormat
 from moorage.domain.topology import Domain, Topology
 from moorage.store.codec import (
     FREE,
@@ -105,6 +106,13 @@ LEASE: Final = record(
 )
 
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)
+
+TEMPLATE: Final = record(
+    Template,
+    format=choice(TemplateFormat),
+    source=FREE,
+    parameters=each(record(Parameter, default=VALUE, allowed=each(VALUE))),
+)
 
 EXPLANATION: Final = record(
     Explanation,

@@ -25,6 +25,7 @@ from moorage.store.apply import (
     names,
     providers,
     stock,
+    templates,
 )
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
@@ -73,6 +74,8 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutEffect: leases.put_effect,
         changes.DropEffects: leases.drop_effects,
         changes.PutExplanation: ensembles.put_explanation,
+        changes.PutTemplate: templates.put_template,
+        changes.DeleteTemplate: templates.delete_template,
         changes.PutFlavor: fleet.put_flavor,
         changes.DeleteFlavor: fleet.delete_flavor,
         changes.PutTopology: fleet.put_topology,

@@ -156,6 +156,15 @@ def _put_explanation(found: Footprint, change: changes.PutExplanation) -> None:
     found.ids.update((change.explanation.id, f"explanations {change.project_id}"))
 
 
+def _put_template(found: Footprint, change: changes.PutTemplate) -> None:
+    template = change.template
+    found.ids.update((template.id, f"template {template.project_id} {template.name}"))
+
+
+def _delete_template(found: Footprint, change: changes.DeleteTemplate) -> None:
+    found.ids.add(change.id)
+
+
 def _of_flavors(found: Footprint, _: changes.PutFlavor | changes.DeleteFlavor) -> None:
     found.ids.add("flavors")
 
@@ -184,6 +193,8 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.PutEffect: _put_effect,
         changes.DropEffects: _drop_effects,
         changes.PutExplanation: _put_explanation,
+        changes.PutTemplate: _put_template,
+        changes.DeleteTemplate: _delete_template,
         changes.PutFlavor: _of_flavors,
         changes.DeleteFlavor: _of_flavors,
     }

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Instant
     from moorage.domain.providers import ResourceProvider
+    from moorage.domain.templates import Template
     from moorage.engine.snapshot import Snapshot
     from moorage.store.answers import Connections
     from moorage.store.backends import Backend
@@ -320,6 +321,21 @@ class Ledger:
                 connection, table, shape, wanted, newest_first=False, page=page
             )
         )
+
+    # --- templates ----------------------------------------------------------------------------
+
+    def template(self, template_id: str, version: int | None = None) -> Template:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: read.template(connection, template_id, version)
+        )
+
+    def templates(
+        self, *, project_id: str | None, name: str | None = None, page: Page = _WHOLE_LEDGER
+    ) -> Sequence[Template]:
+        """See `Store`."""
+        wanted = read.templates(project_id, name)
+        return self._listed(tables.templates, bodies.TEMPLATE, wanted, page)
 
     # --- time ---------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.templates import Template
     from moorage.store.codec import Shape
     from moorage.store.session import Session
     from moorage.usecases.ports import Page
@@ -218,7 +219,9 @@ def listed(
     """
     number = table.c.number
     if page.marker is not None:
-        place = connection.scalars(select(number).where(table.c.id == page.marker)).one_or_none()
+        # Of a thing with versions, the newest stands for it.
+        marked = select(number).where(table.c.id == page.marker).order_by(number.desc()).limit(1)
+        place = connection.scalars(marked).one_or_none()
         if place is None:
             raise NotFound("marker", page.marker)
         wanted = wanted.where(number < place if newest_first else number > place)
@@ -254,6 +257,31 @@ def due_items(connection: Session, now: Instant, limit: int) -> list[Decision | 
         limit=limit - len(decisions),
     )
     return [*decisions, *claims]
+
+
+def template(connection: Session, template_id: str, version: int | None) -> Template:
+    """A version of a template; None: the newest.
+
+    Raises:
+        NotFound: there is none.
+    """
+    t = tables.templates.c
+    query = select(t.body).where(t.id == template_id)
+    query = query.where(t.newest == true() if version is None else t.version == version)
+    body = connection.scalars(query).one_or_none()
+    if body is None:
+        name = template_id if version is None else f"{template_id}@{version}"
+        raise NotFound("template", name)
+    return bodies.TEMPLATE.decode(body)
+
+
+def templates(project_id: str | None, name: str | None) -> Select[Any]:
+    """Bodies of the newest versions that a project may use; None: those of every project."""
+    t = tables.templates.c
+    query = select(t.body).where(t.newest == true())
+    if project_id is not None:
+        query = query.where(or_(t.project_id == project_id, t.shared == true()))
+    return query if name is None else query.where(t.name == name)
 
 
 def lease_of_reservation(connection: Session, reservation_id: str) -> Lease:

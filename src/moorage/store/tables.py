@@ -269,6 +269,22 @@ effects = Table(
     comment="What must happen at an instant; done ones are kept as a record.",
 )
 
+templates = Table(
+    "templates",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("project_id", _NAME, nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("shared", Boolean, nullable=False),
+    Column("newest", Boolean, nullable=False),
+    Column("body", _LONG, nullable=False),
+    UniqueConstraint("id", "version"),
+    Index(None, "project_id", "name"),
+    comment="One row a version.",
+)
+
 explanations = Table(
     "explanations",
     metadata,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Duration, Instant
     from moorage.domain.providers import ResourceProvider
+    from moorage.domain.templates import Template
     from moorage.engine.problem import Outcome, Problem
     from moorage.engine.snapshot import Snapshot
 
@@ -200,6 +201,17 @@ class Store(Protocol):
 
     def due_effects(self, limit: int) -> Sequence[Effect]:
         """Pending effects that a worker may take on at `now()`, the longest due first."""
+
+    def template(self, template_id: str, version: int | None = None) -> Template:
+        """A version of a template; None: the newest. NotFound."""
+
+    def templates(
+        self, *, project_id: str | None, name: str | None = None, page: Page = Page()
+    ) -> Sequence[Template]:
+        """The newest versions of the project's templates and of shared ones, by creation.
+
+        `project_id` None means every project's.
+        """
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """Held decisions and building claims whose time has come at `now()`."""
