@@ -1,0 +1,69 @@
+"""What is asked of leases, and what the answers carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.requests import Objective
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease, Terms
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseAsk:
+    """A lease as asked for, of an ensemble that is there or of one that is described."""
+
+    name: str
+    terms: Terms
+    ensemble_id: str | None = None
+    description: EnsembleDescription | None = None
+    """Exactly one of the two."""
+    actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    objective: Objective = Objective.SPREAD
+    seed: int = 0
+    time_limit: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseChange:
+    """What changes of a lease; None stays as it is."""
+
+    name: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Role -> how many members it has afterwards; roles that are not named stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Displaced:
+    """A preemptible consumer that ends early for a lease."""
+
+    consumer: str
+    project_id: str
+    end: Instant
+    """When it ends now."""
+    declared_end: Instant
+    """When it would have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A lease with its placement; with `dry_run` nothing was written."""
+
+    lease: Lease
+    decision: Decision
+    ensemble: Ensemble
+    snapshot: Snapshot
+    displaced: tuple[Displaced, ...] = ()
+    dry_run: bool = False

@@ -1,0 +1,87 @@
+"""Look at leases: whose they are, and what of them can still be claimed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import NotFound
+from moorage.domain.leases import LeaseState
+from moorage.usecases.access import sees, visible_project
+from moorage.usecases.ports import Page
+from moorage.usecases.standing import MemberStatus, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.leases import Lease, Reservation
+    from moorage.usecases.ports import Caller, Store
+
+_WHOLE = Page()
+_CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a reservation holds: places in all, those claimed, and those still to be claimed.
+
+    A place is neither once what nobody claimed has been freed, or its server is gone.
+    """
+
+    reservation: Reservation
+    flavor: str | None
+    count: int
+    claimed: int
+    remaining: int
+
+
+def own_lease(store: Store, caller: Caller, lease_id: str) -> Lease:
+    """The lease, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    lease = store.lease(lease_id)
+    if not sees(caller, lease.project_id):
+        raise NotFound("lease", lease_id)
+    return lease
+
+
+def list_leases(
+    store: Store,
+    caller: Caller,
+    *,
+    all_projects: bool = False,
+    name: str | None = None,
+    state: LeaseState | None = None,
+    page: Page = _WHOLE,
+) -> Sequence[Lease]:
+    """The caller's leases, or for operators every project's, by creation.
+
+    Raises:
+        Forbidden: a tenant asked for every project's.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    return store.leases(project_id=project, name=name, state=state, page=page)
+
+
+def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
+    """What is left of each reservation at this instant. A closed lease has nothing left."""
+    if lease.state is LeaseState.CLOSED:
+        return tuple(Remaining(one, None, 0, 0, 0) for one in lease.reservations)
+    ensemble = store.ensemble(lease.ensemble_id)
+    stand = standing(store.snapshot(), ensemble)
+    flavor = {role.name: role.flavor for role in ensemble.roles}
+    found = []
+    for one in lease.reservations:
+        states = [stand.of(m.name) for m in ensemble.members if m.name.role == one.role]
+        found.append(
+            Remaining(
+                reservation=one,
+                flavor=flavor.get(one.role),
+                count=len(states),
+                claimed=sum(status in _CLAIMED for status in states),
+                remaining=states.count(MemberStatus.HELD),
+            )
+        )
+    return tuple(found)
