@@ -1,0 +1,173 @@
+"""Leases: places promised for a later period."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moorage.client import lookup, structs
+from moorage.client.ensembles import answer, dry
+from moorage.client.structs import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.client.transport import Reply, Transport
+
+_PATH = "/v1/leases"
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """What a lease holds for one role; the numbers are None in listings."""
+
+    id: str
+    role: str
+    resource_class: str = ""
+    flavor: str | None = None
+    count: int | None = None
+    claimed: int | None = None
+    remaining: int | None = None
+
+
+class DisplacedConsumer(msgspec.Struct, frozen=True):
+    """One that ends early for a lease; `declared_end` is the end it had before."""
+
+    consumer: str
+    project_id: str = ""
+    end: str | None = None
+    declared_end: str | None = None
+
+
+class Displaced(msgspec.Struct, frozen=True):
+    """How many end early for a lease, and to operators who they are."""
+
+    count: int = 0
+    consumers: list[DisplacedConsumer] = []
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """A lease. `generation` is what a change must name; times are RFC 3339."""
+
+    id: str
+    name: str
+    status: str
+    start: str
+    end: str
+    ensemble_id: str = ""
+    decision_id: str = ""
+    project_id: str = ""
+    degraded: bool = False
+    missing: int = 0
+    generation: int = 0
+    guarantee: str = ""
+    lead: str = "PT0S"
+    cleaning: str = "PT0S"
+    expiry: str | None = None
+    expires_at: str | None = None
+    priority: int = 0
+    before_start: list[str] = []
+    on_start: list[str] = []
+    before_end: list[str] = []
+    on_end: list[str] = []
+    binding: str = ""
+    reservations: list[Reservation] = []
+    displaced: Displaced = Displaced()
+
+
+class Granted(msgspec.Struct, frozen=True):
+    """A lease granted or changed (or, in a dry run, only judged), with its placement."""
+
+    lease: Lease
+    decision: structs.Decision | None = None
+    revision: int = 0
+
+
+class Leases(msgspec.Struct, frozen=True):
+    """Every lease asked for, and the service's time when they were read."""
+
+    leases: list[Lease]
+    computed_at: str
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happens because of a lease, or has happened."""
+
+    id: str
+    kind: str
+    due: str
+    status: str
+    attempts: int = 0
+    action: str | None = None
+    outcome: str | None = None
+
+
+class LeaseCalls:
+    """`/v1/leases`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+        self._transport = transport
+
+    def find(self, text: str) -> str:
+        """The id that an id, a name or an id's beginning means.
+
+        A name means the lease that is not over, where others that were called so are.
+        """
+        if lookup.UUID.fullmatch(text):
+            return text
+        everything = list(lookup.pages(self._transport, _PATH, "leases"))
+        standing = [one for one in everything if one["status"] != "closed"]
+        named = [one for one in standing if one["name"] == text]
+        return lookup.pick("lease", text, named or everything)
+
+    def create(self, lease: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Granted]:
+        """Ask for a lease; it is granted with a proof, or refused with an explanation."""
+        return _granted(self._call("POST", _PATH, body={"lease": lease}, params=dry(dry_run)))
+
+    def show(self, lease_id: str) -> Answer[Lease]:
+        """One lease."""
+        return answer(self._call("GET", f"{_PATH}/{lease_id}"), "lease", Lease)
+
+    def all(
+        self, *, name: str | None = None, state: str | None = None, all_projects: bool = False
+    ) -> Answer[Leases]:
+        """Leases of the caller's project, or of all projects, oldest first."""
+        said = {"name": name, "state": state, "all_projects": "true" if all_projects else None}
+        asked: dict[str, str | int] = {key: text for key, text in said.items() if text}
+        items: list[Any] = []
+        while True:
+            reply = self._call("GET", _PATH, params={"limit": lookup.PAGE, **asked})
+            items += reply.body["leases"]
+            if len(reply.body["leases"]) < lookup.PAGE:
+                break
+            asked["marker"] = items[-1]["id"]
+        body = {"leases": items, "computed_at": reply.body["computed_at"]}
+        return Answer(msgspec.convert(body, Leases, strict=False), body, reply.request_id)
+
+    def change(
+        self, lease_id: str, change: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[Granted]:
+        """Extend, shrink, grow, move or rename it, in one step. Names its generation."""
+        reply = self._call(
+            "PATCH", f"{_PATH}/{lease_id}", body={"lease": change}, params=dry(dry_run)
+        )
+        return _granted(reply)
+
+    def cancel(self, lease_id: str, generation: int, *, dry_run: bool = False) -> Reply:
+        """Give it back; one that has started ends now. If it is still at that generation."""
+        return self._call(
+            "DELETE",
+            f"{_PATH}/{lease_id}",
+            params=dry(dry_run),
+            headers={"If-Match": f'"{generation}"'},
+        )
+
+    def events(self, lease_id: str) -> Answer[list[Event]]:
+        """What happens because of it and when, in the order of time."""
+        body = {"events": [*lookup.pages(self._transport, f"{_PATH}/{lease_id}/events", "events")]}
+        return Answer(msgspec.convert(body["events"], list[Event], strict=False), body)
+
+
+def _granted(reply: Reply) -> Answer[Granted]:
+    return Answer(msgspec.convert(reply.body, Granted, strict=False), reply.body, reply.request_id)
