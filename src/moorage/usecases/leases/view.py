@@ -52,16 +52,20 @@ def list_leases(
     caller: Caller,
     *,
     all_projects: bool = False,
+    project_id: str | None = None,
     name: str | None = None,
     state: LeaseState | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[Lease]:
-    """The caller's leases, or for operators every project's, by creation.
+    """The caller's leases, or for operators another or every project's, by creation.
 
     Raises:
-        Forbidden: a tenant asked for every project's.
+        Forbidden: a tenant asked for another project's.
+        NotFound: the page's marker is no lease for this caller.
     """
-    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    project = visible_project(caller, all_projects=all_projects, project_id=project_id)
+    if page.marker is not None:
+        own_lease(store, caller, page.marker)
     return store.leases(project_id=project, name=name, state=state, page=page)
 
 
