@@ -47,7 +47,7 @@ def own_lease(store: Store, caller: Caller, lease_id: str) -> Lease:
     return lease
 
 
-def list_leases(
+def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     store: Store,
     caller: Caller,
     *,
