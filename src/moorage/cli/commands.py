@@ -20,6 +20,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "claim": "one held place, taken for a real server",
         "policy": "the types of policies (known offline)",
         "hot": "Heat templates in, decisions out",
+        "template": "descriptions with parameters, kept in versions",
         "flavor": "named sizes of members",
         "topology": "zones, racks and whatever else may fail",
         "fleet": "hosts with topology, flavors and load, as one file",
@@ -128,6 +129,30 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "replay": (
             f"{_CLI}.sim_instance:Replay",
             "Solve a saved instance once more and compare the answers.",
+        ),
+        "template create": (
+            f"{_CLI}.template:Create",
+            "Keep a template: a description with parameters, or a Heat template.",
+        ),
+        "template revise": (
+            f"{_CLI}.template:Revise",
+            "Keep a template's next version; those before it stay.",
+        ),
+        "template list": (
+            f"{_CLI}.template:List",
+            "List templates, each in its newest version.",
+        ),
+        "template show": (
+            f"{_CLI}.template:Show",
+            "Show a template: its parameters and what it describes.",
+        ),
+        "template delete": (
+            f"{_CLI}.template:Delete",
+            "Forget every version of a template; ensembles made of it stay.",
+        ),
+        "template instantiate": (
+            f"{_CLI}.template:Instantiate",
+            "Make an ensemble of a template, place it jointly and hold the places.",
         ),
         "serve": (f"{_CLI}.serve:Serve", "Run the service."),
         "config show": (

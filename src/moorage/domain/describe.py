@@ -69,6 +69,8 @@ class EnsembleDescription:
     roles: tuple[RoleDescription, ...] = ()
     policies: tuple[PolicyStatement, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    template: tuple[str, int] | None = None
+    """Id and version of the template that it was made of."""
 
 
 def read_ensemble(source: object) -> EnsembleDescription:

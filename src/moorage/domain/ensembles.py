@@ -166,6 +166,8 @@ class Ensemble:
     updated_at: Instant = 0
     additions: tuple[tuple[str, str], ...] = ()
     """Ids and fingerprints of the latest requests that added members; see `digest`."""
+    template: tuple[str, int] | None = None
+    """Id and version of the template that it was made of."""
 
     def role(self, name: str) -> Role:
         """The role of that name.

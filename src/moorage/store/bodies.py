@@ -80,6 +80,7 @@ ENSEMBLE: Final = record(
     ),
     metadata=table(PLAIN),
     additions=each(each(PLAIN)),
+    template=optional(each(PLAIN)),
 )
 
 DECISION: Final = record(

@@ -132,6 +132,7 @@ def described(
         digest=naming.digest,
         created_at=now,
         updated_at=now,
+        template=description.template,
     )
 
 

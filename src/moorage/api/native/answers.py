@@ -48,6 +48,13 @@ class Member(Struct, frozen=True):
     """Provider UUID -> amounts; operators only."""
 
 
+class MadeOf(Struct, frozen=True):
+    """The version of a template that an ensemble was made of."""
+
+    id: str
+    version: int
+
+
 class Ensemble(Struct, frozen=True):
     """An ensemble. `policies` come back as they were written."""
 
@@ -66,6 +73,7 @@ class Ensemble(Struct, frozen=True):
     """The current one; absent in listings."""
     compliance: list[Violation] | UnsetType = UNSET
     """What is violated at present; only where it was asked for."""
+    template: MadeOf | UnsetType = UNSET
 
 
 class Violation(Struct, frozen=True):

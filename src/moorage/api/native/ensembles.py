@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def create(call: Call) -> Reply:
     """POST: describe, and with `decide` place and hold at once."""
     body: EnsembleBody = call.body.ensemble
-    made = create_ensemble(
+    created = create_ensemble(
         call.parts,
         call.caller,
         reading.description(body),
@@ -37,7 +37,7 @@ def create(call: Call) -> Reply:
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
-    return _made(call, made, location=True)
+    return made(call, created, location=True)
 
 
 def listing(call: Call) -> Reply:
@@ -72,7 +72,7 @@ def change(call: Call) -> Reply:
     """PATCH: counts, policies, metadata; placed in the same step where places are held."""
     body: EnsembleChangeBody = call.body.ensemble
     source = reading.builtins(body)
-    made = change_ensemble(
+    changed = change_ensemble(
         call.parts,
         call.caller,
         call.path["id"],
@@ -87,7 +87,7 @@ def change(call: Call) -> Reply:
         None if body.decide is None else reading.ask(body.decide),
         dry_run=call.dry_run,
     )
-    return _made(call, made, location=False)
+    return made(call, changed, location=False)
 
 
 def delete(call: Call) -> Reply:
@@ -118,7 +118,8 @@ def survives(call: Call) -> Reply:
     )
 
 
-def _made(call: Call, made: Made, *, location: bool) -> Reply:
+def made(call: Call, made: Made, *, location: bool) -> Reply:
+    """The reply to who made or changed an ensemble."""
     decision = _decision(call, made.ensemble, made.decision, dry_run=made.dry_run)
     snapshot = call.parts.store.snapshot()
     return Reply(

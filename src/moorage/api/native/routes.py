@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.native import answers_operator as told
+from moorage.api.native import answers_templates as made
 from moorage.api.native import (
     claims,
     decisions,
@@ -20,6 +21,8 @@ from moorage.api.native import (
     members,
     policies,
     requests,
+    requests_templates,
+    templates,
     versions,
 )
 from moorage.api.native import requests_operator as asked
@@ -67,6 +70,12 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/explanations", MEMBER, "moorage:explanations:create", explanations.create, "Would it fit, and if not, why not", request=requests.ExplanationCreate, response=envelopes.Explained),
     Route("GET", "/explanations/{id}", READER, "moorage:explanations:show", explanations.show, "Show an explanation", response=envelopes.OneExplanation, query=("instance",)),
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=asked.HotCreate, response=told.Hot, status=201, mutates=True),
+    Route("GET", "/templates", READER, "moorage:templates:list", templates.listing, "List templates, each in its newest version", response=made.Templates, query=(*PAGE, "name", "all_projects")),
+    Route("POST", "/templates", MEMBER, "moorage:templates:create", templates.create, "Keep a template", request=requests_templates.TemplateCreate, response=made.OneTemplate, status=201, mutates=True),
+    Route("GET", "/templates/{id}", READER, "moorage:templates:show", templates.show, "Show a template by id or name", response=made.OneTemplate, query=("version",)),
+    Route("DELETE", "/templates/{id}", MEMBER, "moorage:templates:delete", templates.delete, "Forget every version of a template", status=204, mutates=True),
+    Route("POST", "/templates/{id}/versions", MEMBER, "moorage:templates:revise", templates.revise, "Keep a template's next version", request=requests_templates.VersionCreate, response=made.OneTemplate, status=201, mutates=True),
+    Route("POST", "/templates/{id}/instances", MEMBER, "moorage:templates:instantiate", templates.create_instance, "Make an ensemble of a template, and with decide place and hold it", request=requests_templates.InstanceCreate, response=envelopes.OneEnsemble, status=201, mutates=True),
     Route("GET", "/flavors", READER, "moorage:flavors:list", flavors.listing, "List flavors", response=told.Flavors),
     Route("POST", "/flavors", OPERATOR, "moorage:flavors:create", flavors.create, "Write a flavor", request=asked.FlavorCreate, response=told.OneFlavor, status=201, mutates=True),
     Route("POST", "/flavors/load", OPERATOR, "moorage:flavors:load", flavors.load, "Load `openstack flavor list --long -f json`", request=asked.FlavorLoad, response=told.Flavors, mutates=True),

@@ -80,6 +80,7 @@ def ensemble_view(
         ],
         decision=decision,
         compliance=compliance,
+        template=UNSET if ensemble.template is None else answers.MadeOf(*ensemble.template),
     )
 
 

@@ -1,0 +1,132 @@
+"""`/v1/templates`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.api.native import answers_templates as told
+from moorage.api.native import ensembles, reading
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.views import plain
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.period import format_instant
+from moorage.domain.templates import TemplateFormat
+from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.templates import (
+    Written,
+    create_template,
+    delete_template,
+    instantiate,
+    list_templates,
+    revise_template,
+    usable_template,
+)
+
+if TYPE_CHECKING:
+    from moorage.api.native.requests_templates import InstanceBody, TemplateBody, VersionBody
+    from moorage.domain.templates import Parameter, Template
+
+
+def create(call: Call) -> Reply:
+    """POST: keep a template."""
+    body: TemplateBody = call.body.template
+    written = Written(
+        body.name, TemplateFormat(body.format), reading.builtins(body.source), body.shared
+    )
+    naming = reading.naming(call, body, body.id)
+    return _made(
+        call, create_template(call.parts, call.caller, written, naming, dry_run=call.dry_run)
+    )
+
+
+def revise(call: Call) -> Reply:
+    """POST: keep its next version."""
+    body: VersionBody = call.body.template
+    written = Written("", TemplateFormat(body.format), reading.builtins(body.source), body.shared)
+    reference = call.path["id"]
+    made = revise_template(call.parts, call.caller, reference, written, dry_run=call.dry_run)
+    return _made(call, made)
+
+
+def listing(call: Call) -> Reply:
+    """GET: a page of the newest versions."""
+    page = call.page()
+    found = list_templates(
+        call.parts,
+        call.caller,
+        page,
+        name=call.query.get("name"),
+        all_projects=call.flag("all_projects"),
+    )
+    links = call.next_links("templates", [one.id for one in found], page)
+    return Reply(told.Templates([_view(call, one) for one in found], links))
+
+
+def show(call: Call) -> Reply:
+    """GET: the newest version, or the one asked for."""
+    reference = call.path["id"]
+    if "version" in call.query:
+        if "@" in reference:
+            raise InvalidDescription("the version is named twice", path="version")
+        reference = f"{reference}@{call.query['version']}"
+    return Reply(
+        told.OneTemplate(_view(call, usable_template(call.parts.store, call.caller, reference)))
+    )
+
+
+def delete(call: Call) -> Reply:
+    """DELETE: forget every version."""
+    delete_template(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    return Reply()
+
+
+def create_instance(call: Call) -> Reply:
+    """POST: make an ensemble of it, and with `decide` place and hold it at once."""
+    body: InstanceBody = call.body.instance
+    made = create_ensemble(
+        call.parts,
+        call.caller,
+        instantiate(call.parts.store, call.caller, call.path["id"], body.parameters, body.name),
+        None if body.decide is None else reading.ask(body.decide),
+        reading.naming(call, body, body.id),
+        dry_run=call.dry_run,
+    )
+    return ensembles.made(call, made, location=True)
+
+
+def _made(call: Call, template: Template) -> Reply:
+    return Reply(
+        told.OneTemplate(_view(call, template), dry_run=call.dry_run),
+        status=200 if call.dry_run else None,
+        location=None if call.dry_run else f"{call.base}/templates/{template.id}",
+    )
+
+
+def _view(call: Call, one: Template) -> told.Template:
+    return told.Template(
+        id=one.id,
+        name=one.name,
+        version=one.version,
+        format=one.format.value,
+        project_id=one.project_id,
+        shared=one.shared,
+        parameters={parameter.name: _parameter(parameter) for parameter in one.parameters},
+        source=plain(one.source),
+        created_at=format_instant(one.created_at),
+        links=[
+            call.link("self", "templates", one.id),
+            call.link("instances", "templates", one.id, "instances"),
+        ],
+    )
+
+
+def _parameter(one: Parameter) -> dict[str, Any]:
+    found = {
+        "type": one.type,
+        "default": plain(one.default),
+        "description": one.description or None,
+        "min": one.least,
+        "max": one.most,
+        "allowed": plain(one.allowed) or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}

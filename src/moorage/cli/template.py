@@ -1,0 +1,221 @@
+"""`moorage template create|revise|list|show|delete|instantiate`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli import told
+from moorage.cli.command import Command
+from moorage.cli.ensemble_create import decide_arguments, decide_body
+from moorage.cli.output import FORMATS, Shown, fields, table
+from moorage.cli.shipped import find, read_text, reading
+
+if TYPE_CHECKING:
+    from moorage.client.templates import Template
+
+
+def given(text: str) -> tuple[str, str]:
+    """Read `count=4`."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"write PARAMETER=VALUE, such as count=4, not {text}")
+    return name, value
+
+
+def parameter_argument(parser: argparse.ArgumentParser) -> None:
+    """What a template is told, wherever one is used."""
+    parser.add_argument(
+        "--param",
+        action="append",
+        type=given,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter's value; those not given take their defaults",
+    )
+
+
+def file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where a template is."""
+    add = parser.add_argument
+    add("-f", "--file", required=True, metavar="FILE", help="the template; - reads stdin")
+    add("--hot", action="store_true", help="FILE is a Heat template")
+    add("-e", "--environment", metavar="FILE", help="with --hot: the environment that goes with it")
+    add("--shared", action="store_true", help="for every project (operators)")
+    add("--dry-run", action="store_true", help="check it, write nothing")
+
+
+def written(args: argparse.Namespace) -> dict[str, Any]:
+    """The body's fields that the file says."""
+    if args.hot:
+        from moorage.client.hot_files import gather
+
+        text = read_text(args.file)
+        environment = None if args.environment is None else read_text(args.environment)
+        path = Path(args.file) if args.file == "-" else find(args.file)
+        files = gather(path, text, environment)
+        source: dict[str, Any] = {"template": text, "environment": environment, "files": files}
+        return {"format": "hot", "source": source, "shared": args.shared}
+
+    from moorage.heat.marked import parse
+
+    with reading(args.file):
+        top = parse(read_text(args.file))
+        if isinstance(top.value, dict) and set(top.value) == {"template"}:
+            top = top.value["template"]
+        source = top.plain()
+        if not isinstance(source, dict):
+            raise top.invalid("a template starts with parameters, members and policies")
+    return {"format": "moorage", "source": source, "shared": args.shared}
+
+
+class Keeping(Command):
+    """What keeps a template: `-f` is its file, the format is `--format`."""
+
+    def formats(self, parser: argparse.ArgumentParser) -> None:
+        """`-f` is the file's here."""
+        parser.add_argument("--format", choices=FORMATS, default="table", dest="form")
+
+
+class Create(Keeping):
+    """Keep a template: a description with parameters, or a Heat template."""
+
+    examples = """
+        moorage template create upf -f upf.yaml
+        moorage template create shop -f shop-hot.yaml --hot -e env.yaml
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Its name and where it is."""
+        parser.add_argument("name", metavar="NAME")
+        file_arguments(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Keep."""
+        body = {"name": args.name, **written(args)}
+        with self.client() as client:
+            answer = client.templates.create(body, dry_run=args.dry_run)
+        return Shown(answer.body, _told(answer.value, dry_run=args.dry_run))
+
+
+class Revise(Keeping):
+    """Keep a template's next version; those before it stay."""
+
+    examples = """
+        moorage template revise upf -f upf.yaml    # the next version of upf
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and where the next version is."""
+        parser.add_argument("template", metavar="TEMPLATE", help="its name or id")
+        file_arguments(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Keep."""
+        with self.client() as client:
+            answer = client.templates.revise(args.template, written(args), dry_run=args.dry_run)
+        return Shown(answer.body, _told(answer.value, dry_run=args.dry_run))
+
+
+class List(Command):
+    """List templates, each in its newest version."""
+
+    def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
+        """List."""
+        with self.client() as client:
+            answer = client.templates.all()
+        rows = [
+            (
+                one.name,
+                one.version,
+                one.format,
+                ", ".join(one.parameters),
+                "yes" if one.shared else "",
+                one.id,
+            )
+            for one in answer.value
+        ]
+        columns = ["name", "#version", "format", "parameters", "shared", "id"]
+        return Shown(answer.body, table(columns, rows))
+
+
+class Show(Command):
+    """Show a template: its parameters and what it describes."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show."""
+        with self.client() as client:
+            answer = client.templates.show(args.template)
+        one = answer.value
+        pairs: list[tuple[str, object]] = [
+            ("name", one.name),
+            ("id", one.id),
+            ("version", one.version),
+            ("format", one.format),
+            ("shared", "yes" if one.shared else None),
+        ]
+        pairs += [(f"{{{name}}}", _parameter(what)) for name, what in one.parameters.items()]
+        return Shown(answer.body, fields(pairs))
+
+
+class Delete(Command):
+    """Forget every version of a template; ensembles made of it stay."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        parser.add_argument("template", metavar="TEMPLATE", help="its name or id")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Delete."""
+        with self.client() as client:
+            client.templates.delete(args.template)
+        return Shown({"deleted": args.template}, f"deleted {args.template}")
+
+
+class Instantiate(Command):
+    """Make an ensemble of a template, place it jointly and hold the places."""
+
+    examples = """
+        moorage template instantiate upf --param count=4 --dry-run
+        moorage template instantiate upf@2 --name upf-north --hold 10m
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, with what, and how to decide."""
+        parser.add_argument("template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
+        parameter_argument(parser)
+        parser.add_argument("--name", help="the ensemble's name (default: the template's)")
+        parser.add_argument("--describe-only", action="store_true", help="do not place it yet")
+        decide_arguments(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Make."""
+        body: dict[str, Any] = {"parameters": dict(args.param)}
+        if args.name:
+            body["name"] = args.name
+        if not args.describe_only:
+            body["decide"] = decide_body(args, [])
+        with self.client() as client:
+            answer = client.templates.instantiate(args.template, body, dry_run=args.dry_run)
+        made = answer.value
+        if args.dry_run and made.decision is not None:
+            return Shown(answer.body, told.dry_run(made.decision))
+        return Shown(answer.body, told.created(made))
+
+
+def _told(one: Template, *, dry_run: bool) -> str:
+    if dry_run:
+        return f"{one.name} version {one.version} could be kept"
+    return f"{one.name} version {one.version}  id {one.id}"
+
+
+def _parameter(what: dict[str, Any]) -> str:
+    bounds = [f"{word} {what[word]:g}" for word in ("min", "max") if word in what]
+    allowed = [f"one of {', '.join(map(str, what['allowed']))}"] if "allowed" in what else []
+    default = [f"default {what['default']}"] if "default" in what else ["no default"]
+    return ", ".join([str(what.get("type", "string")), *bounds, *allowed, *default])
