@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Self
 from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
 from moorage.client.hot import Hot
+from moorage.client.leases import LeaseCalls
+from moorage.client.templates import Templates
 from moorage.client.transport import Transport
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class Moorage:
         self.ensembles = Ensembles(transport)
         self.decisions = Decisions(transport)
         self.claims = Claims(transport)
+        self.leases = LeaseCalls(transport)
         self.explanations = Explanations(transport)
         self.flavors = Flavors(transport)
         self.topology = Topologies(transport)
@@ -32,6 +35,7 @@ class Moorage:
         self.placement = Placement(transport)
         self.simulation = Simulation(transport)
         self.hot = Hot(transport)
+        self.templates = Templates(transport)
 
     def __enter__(self) -> Self:
         return self
