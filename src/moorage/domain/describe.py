@@ -8,22 +8,27 @@ written (`policies` checks them). Unknown fields are errors that name their plac
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from moorage.domain import plain
+from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
 from moorage.domain.ensembles import (
     ALL_PHASES,
     MAX_MEMBERS,
     ROLE_NAME,
     TAGGED,
+    Group,
     Phase,
     PolicyStatement,
     Selector,
 )
 from moorage.domain.errors import InvalidDescription, UnknownPolicy
-from moorage.domain.resources import Amounts, amounts
+
+if TYPE_CHECKING:
+    from moorage.domain.resources import Amounts
 
 KINDS: Final = ("server",)
 """Kinds of members that can be placed so far."""
@@ -38,7 +43,6 @@ NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
 )
 """Nova's four names -> (type, weight); each stands for a policy on `*` at host level."""
 
-MAX_NAME: Final = 255
 MAX_WEIGHT: Final = 1_000_000
 MAX_METADATA: Final = 128
 _ZIPPED: Final = 2
@@ -59,6 +63,9 @@ class RoleDescription:
     forbidden: frozenset[str] = frozenset()
     member_of: tuple[frozenset[str], ...] = ()
     tags: frozenset[str] = frozenset()
+    groups: tuple[Group, ...] = ()
+    same_subtree: tuple[frozenset[str], ...] = ()
+    isolate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +86,18 @@ def read_ensemble(source: object) -> EnsembleDescription:
     Raises:
         InvalidDescription: a missing, unknown or ill-typed field; `path` names it.
     """
-    fields = _mapping(source, "ensemble")
-    _only(fields, {"name", "members", "policies", "metadata"}, "")
-    members = _list(fields.get("members", ()), "members")
+    fields = plain.mapping(source, "ensemble")
+    plain.only(fields, {"name", "members", "policies", "metadata"}, "")
+    members = plain.listed(fields.get("members", ()), "members")
     roles = tuple(read_role(one, f"members[{i}]") for i, one in enumerate(members))
-    _unique((role.name for role in roles), "members")
+    plain.unique((role.name for role in roles), "members")
     if sum(role.count for role in roles) > MAX_MEMBERS:
         raise InvalidDescription(f"more than {MAX_MEMBERS} members", path="members")
-    policies = _list(fields.get("policies", ()), "policies")
+    policies = plain.listed(fields.get("policies", ()), "policies")
     statements = tuple(read_statement(one, f"policies[{i}]") for i, one in enumerate(policies))
-    _unique((statement.name for statement in statements), "policies")
+    plain.unique((statement.name for statement in statements), "policies")
     return EnsembleDescription(
-        name=_name(fields.get("name"), "name"),
+        name=plain.name(fields.get("name"), "name"),
         roles=roles,
         policies=statements,
         metadata=read_metadata(fields.get("metadata", {})),
@@ -103,12 +110,12 @@ def read_metadata(source: object) -> Mapping[str, str]:
     Raises:
         InvalidDescription: another form, or more than `MAX_METADATA` entries.
     """
-    entries = _mapping(source, "metadata")
+    entries = plain.mapping(source, "metadata")
     if len(entries) > MAX_METADATA:
         raise InvalidDescription(f"more than {MAX_METADATA} metadata entries", path="metadata")
     return MappingProxyType(
         {
-            _name(key, "metadata"): _text(value, f"metadata.{key}", most=1024)
+            plain.name(key, "metadata"): plain.text(value, f"metadata.{key}", most=1024)
             for key, value in sorted(entries.items())
         }
     )
@@ -118,22 +125,24 @@ def read_role(source: object, path: str) -> RoleDescription:
     """Read one entry of `members`; traits and aggregates may nest a list for "any of".
 
     Raises:
-        InvalidDescription: a missing, unknown or ill-typed field, or neither size nor flavor.
+        InvalidDescription: a missing, unknown or ill-typed field, or a role that asks for nothing.
     """
-    fields = _mapping(source, path)
-    _only(
+    fields = plain.mapping(source, path)
+    plain.only(
         fields,
         {"name", "kind", "count", "flavor", "resources", "required", "forbidden"}
-        | {"member_of", "tags"},
+        | {"member_of", "tags"}
+        | GROUP_FIELDS,
         path,
     )
     name = _role_name(fields.get("name"), f"{path}.name")
-    kind = _text(fields.get("kind", "server"), f"{path}.kind")
+    kind = plain.text(fields.get("kind", "server"), f"{path}.kind")
     if kind not in KINDS:
         raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
     flavor = fields.get("flavor")
     resources = fields.get("resources")
-    if flavor is None and resources is None:
+    grouped = read_groups(fields, path)
+    if flavor is None and resources is None and not any(one.resources for one in grouped.groups):
         raise InvalidDescription(f"role {name} needs a flavor or resources", path=f"{path}.flavor")
     if flavor is not None and resources is not None:
         raise InvalidDescription(
@@ -142,21 +151,24 @@ def read_role(source: object, path: str) -> RoleDescription:
         )
     return RoleDescription(
         name=name,
-        count=_count(fields.get("count", 1), f"{path}.count"),
+        count=plain.count(fields.get("count", 1), f"{path}.count"),
         kind=kind,
-        flavor=None if flavor is None else _name(flavor, f"{path}.flavor"),
-        resources=None if resources is None else _amounts(resources, f"{path}.resources"),
-        required=_groups(fields.get("required", ()), f"{path}.required"),
-        forbidden=_names(fields.get("forbidden", ()), f"{path}.forbidden"),
-        member_of=_groups(fields.get("member_of", ()), f"{path}.member_of"),
-        tags=_names(fields.get("tags", ()), f"{path}.tags"),
+        flavor=None if flavor is None else plain.name(flavor, f"{path}.flavor"),
+        resources=None if resources is None else plain.positive(resources, f"{path}.resources"),
+        required=plain.any_of(fields.get("required", ()), f"{path}.required"),
+        forbidden=plain.names(fields.get("forbidden", ()), f"{path}.forbidden"),
+        member_of=plain.any_of(fields.get("member_of", ()), f"{path}.member_of"),
+        tags=plain.names(fields.get("tags", ()), f"{path}.tags"),
+        groups=grouped.groups,
+        same_subtree=grouped.same_subtree,
+        isolate=grouped.isolate,
     )
 
 
 def _role_name(source: object, path: str) -> str:
     if source is None:
         raise InvalidDescription("a role needs a name, such as web", path=path)
-    name = _text(source, path)
+    name = plain.text(source, path)
     if ROLE_NAME.fullmatch(name) is None:
         raise InvalidDescription(
             f"{name!r} cannot name a role: a name begins with a letter, a digit or _, goes on with"
@@ -182,24 +194,24 @@ def read_statement(source: object, path: str) -> PolicyStatement:
     """
     if isinstance(source, str):
         return _shorthand(source, path)
-    fields = _mapping(source, path)
+    fields = plain.mapping(source, path)
     if fields.get("type") is None:
         raise InvalidDescription("a policy needs a type, such as spread", path=f"{path}.type")
-    kind = _text(fields["type"], f"{path}.type")
+    kind = plain.text(fields["type"], f"{path}.type")
     zipped = "zip" in fields
     if zipped == ("members" in fields):
         raise InvalidDescription(
             "a policy says whom it is about: give members or zip, and not both", path=path
         )
     where = f"{path}.{'zip' if zipped else 'members'}"
-    selectors = _list(fields["zip"] if zipped else fields["members"], where)
+    selectors = plain.listed(fields["zip"] if zipped else fields["members"], where)
     if not selectors:
         raise InvalidDescription("a policy needs at least one selector", path=where)
     read = tuple(read_selector(one, f"{where}[{i}]") for i, one in enumerate(selectors))
     if zipped and (len(read) < _ZIPPED or len(set(read)) < len(read)):
         raise InvalidDescription("zip joins members of two different selectors or more", path=where)
     return PolicyStatement(
-        name=_name(fields.get("name", kind), f"{path}.name"),
+        name=plain.name(fields.get("name", kind), f"{path}.name"),
         type=kind,
         members=read,
         zip=zipped,
@@ -218,9 +230,9 @@ def read_selector(source: object, path: str) -> Selector:
         InvalidDescription: another form.
     """
     if isinstance(source, Mapping):
-        _only(source, {"tag"}, path)
-        return Selector(tag=_name(source.get("tag"), f"{path}.tag"))
-    text = _text(source, path)
+        plain.only(source, {"tag"}, path)
+        return Selector(tag=plain.name(source.get("tag"), f"{path}.tag"))
+    text = plain.text(source, path)
     try:
         selector = Selector.parse(text)
     except InvalidDescription as error:
@@ -272,7 +284,7 @@ def _shorthand(text: str, path: str) -> PolicyStatement:
 def _phases(source: object, path: str) -> frozenset[Phase]:
     if source is None:
         return ALL_PHASES
-    names = _names([source] if isinstance(source, str) else source, path)
+    names = plain.names([source] if isinstance(source, str) else source, path)
     try:
         phases = frozenset(Phase(name) for name in names)
     except ValueError as error:
@@ -281,90 +293,3 @@ def _phases(source: object, path: str) -> frozenset[Phase]:
     if not phases:
         raise InvalidDescription("a policy needs at least one phase", path=path)
     return phases
-
-
-def _mapping(source: object, path: str) -> Mapping[str, object]:
-    if not isinstance(source, Mapping):
-        raise InvalidDescription(f"{path} must be a mapping, not {_kind(source)}", path=path)
-    for key in source:
-        if not isinstance(key, str):
-            raise InvalidDescription(f"{path} has a key that is no string: {key!r}", path=path)
-    return source
-
-
-def _list(source: object, path: str) -> Sequence[object]:
-    if isinstance(source, str) or not isinstance(source, Sequence):
-        raise InvalidDescription(f"{path} must be a list, not {_kind(source)}", path=path)
-    return source
-
-
-def _text(source: object, path: str, *, most: int = MAX_NAME) -> str:
-    if not isinstance(source, str):
-        found = "nothing" if source is None else _kind(source)
-        raise InvalidDescription(f"{path} must be a string, not {found}", path=path)
-    if len(source) > most:
-        raise InvalidDescription(f"{path} is longer than {most} characters", path=path)
-    return source
-
-
-def _name(source: object, path: str) -> str:
-    text = _text(source, path)
-    if not text.strip() or not text.isprintable():
-        raise InvalidDescription(f"{path} must be printable and not blank", path=path)
-    return text
-
-
-def _names(source: object, path: str) -> frozenset[str]:
-    return frozenset(_name(one, f"{path}[{i}]") for i, one in enumerate(_list(source, path)))
-
-
-def _groups(source: object, path: str) -> tuple[frozenset[str], ...]:
-    groups = []
-    for i, one in enumerate(_list(source, path)):
-        where = f"{path}[{i}]"
-        group = _names([one] if isinstance(one, str) else one, where)
-        if not group:
-            raise InvalidDescription("an empty list of alternatives", path=where)
-        groups.append(group)
-    return tuple(groups)
-
-
-def _count(source: object, path: str) -> int:
-    if not isinstance(source, int) or isinstance(source, bool) or not 0 <= source <= MAX_MEMBERS:
-        raise InvalidDescription(
-            f"{path} must be between 0 and {MAX_MEMBERS}, not {source!r}", path=path
-        )
-    return source
-
-
-def _amounts(source: object, path: str) -> Amounts:
-    fields = _mapping(source, path)
-    if not fields:
-        raise InvalidDescription("a member needs at least one resource", path=path)
-    whole: dict[str, int] = {}
-    for name, amount in fields.items():
-        if not isinstance(amount, int):
-            raise InvalidDescription(f"{name} must be a whole number", path=f"{path}.{name}")
-        whole[name] = amount
-    return amounts(whole, path=path)
-
-
-def _only(fields: Mapping[str, object], known: set[str], path: str) -> None:
-    for name in fields:
-        if name not in known:
-            raise InvalidDescription(
-                f"unknown field {name}; known are {', '.join(sorted(known))}",
-                path=f"{path}.{name}" if path else name,
-            )
-
-
-def _unique(names: Iterable[str], path: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InvalidDescription(f"{name} is described twice", path=path)
-        seen.add(name)
-
-
-def _kind(source: object) -> str:
-    return type(source).__name__

@@ -52,6 +52,33 @@ class MemberName:
         return cls(match["role"], int(match["index"]))
 
 
+class GroupKind(StrEnum):
+    """What a request group stands for; placing treats all alike."""
+
+    PORT = "port"
+    VOLUME = "volume"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What one provider of the host's tree, or one that shares with it, gives a member.
+
+    Placement's suffixed request group: a single provider gives all of `resources` and has the
+    traits and aggregates itself. Without resources it only names a provider, so that a subtree
+    can be the one below it.
+    """
+
+    name: str
+    resources: Amounts
+    kind: GroupKind = GroupKind.GROUP
+    required: tuple[frozenset[Trait], ...] = ()
+    forbidden: frozenset[Trait] = frozenset()
+    member_of: tuple[frozenset[str], ...] = ()
+    beside: bool = False
+    """Whether it must be of one subtree with what gives the member's own resources."""
+
+
 @dataclass(frozen=True, slots=True)
 class Role:
     """A named kind of member; how many there are follows from the ensemble's members."""
@@ -67,6 +94,12 @@ class Role:
     member_of: tuple[frozenset[str], ...] = ()
     """All of these; each satisfied by any aggregate UUID of its set."""
     tags: frozenset[str] = frozenset()
+    groups: tuple[Group, ...] = ()
+    """Needed beside `resources`, each from one provider."""
+    same_subtree: tuple[frozenset[str], ...] = ()
+    """Names of groups; in each set one group's provider is, or stands above, all others'."""
+    isolate: bool = False
+    """Whether no provider may serve two groups of one member."""
 
 
 @dataclass(frozen=True, slots=True)

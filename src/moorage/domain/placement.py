@@ -6,7 +6,8 @@ is the engine's affair. `Ground` is what policies may ask about the fleet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -92,4 +93,6 @@ class Place:
     host: str
     """Root provider UUID."""
     allocations: Mapping[str, Amounts]
-    """Provider UUID -> amounts; sums to the member's resources."""
+    """Provider UUID -> amounts; sums to the member's resources and those of its groups."""
+    groups: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Name of a group -> UUID of the provider that serves it."""

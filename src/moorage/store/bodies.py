@@ -17,6 +17,8 @@ from moorage.domain.effects import Effect, EffectKind, EffectState
 from moorage.domain.ensembles import (
     Ensemble,
     EnsembleChange,
+    Group,
+    GroupKind,
     Member,
     MemberName,
     Phase,
@@ -67,6 +69,17 @@ ENSEMBLE: Final = record(
             forbidden=_NAMES,
             member_of=each(_NAMES),
             tags=_NAMES,
+            groups=each(
+                record(
+                    Group,
+                    resources=_AMOUNTS,
+                    kind=choice(GroupKind),
+                    required=each(_NAMES),
+                    forbidden=_NAMES,
+                    member_of=each(_NAMES),
+                )
+            ),
+            same_subtree=each(_NAMES),
         )
     ),
     members=each(record(Member, name=_MEMBER_NAME)),
@@ -89,7 +102,7 @@ DECISION: Final = record(
     period=_PERIOD,
     objective=choice(Objective),
     solve=record(Solve),
-    places=table(record(Place, allocations=table(_AMOUNTS)), key=_MEMBER_NAME),
+    places=table(record(Place, allocations=table(_AMOUNTS), groups=table(PLAIN)), key=_MEMBER_NAME),
     policies=each(record(PolicyStatus)),
     max_additional=table(PLAIN),
     at_least=_NAMES,
@@ -104,6 +117,7 @@ LEASE: Final = record(
     reservations=each(record(Reservation)),
     binding=choice(Binding),
     actions=table(each(PLAIN)),
+    annotations=FREE,
 )
 
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)

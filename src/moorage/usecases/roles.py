@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Role
 from moorage.domain.errors import NotFound, UnknownName
+from moorage.domain.resources import amounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.describe import RoleDescription
+    from moorage.domain.ensembles import Group
     from moorage.domain.flavors import Flavor
     from moorage.usecases.ports import Store
 
@@ -58,8 +60,8 @@ def resolve_role(store: Store, described: RoleDescription, known: Names, path: s
     """
     required, forbidden = described.required, described.forbidden
     if described.flavor is None:
-        assert described.resources is not None
-        resources, name = described.resources, None
+        # Without a size of its own, a member takes what its groups ask for.
+        resources, name = described.resources or amounts({}), None
         known.check_classes(frozenset(resources), f"{path}.resources")
     else:
         flavor = find_flavor(store, described.flavor, f"{path}.flavor")
@@ -68,6 +70,8 @@ def resolve_role(store: Store, described: RoleDescription, known: Names, path: s
         forbidden = flavor.forbidden | forbidden
     known.check_traits(frozenset().union(*described.required), f"{path}.required")
     known.check_traits(described.forbidden, f"{path}.forbidden")
+    for group in described.groups:
+        check_group(group, known, f"{path}.{group.kind}s")
     return Role(
         name=described.name,
         resources=resources,
@@ -77,7 +81,17 @@ def resolve_role(store: Store, described: RoleDescription, known: Names, path: s
         forbidden=forbidden,
         member_of=described.member_of,
         tags=described.tags,
+        groups=described.groups,
+        same_subtree=described.same_subtree,
+        isolate=described.isolate,
     )
+
+
+def check_group(group: Group, known: Names, path: str) -> None:
+    """Raise UnknownName for the first resource class or trait of a group that is not known."""
+    known.check_classes(frozenset(group.resources), f"{path}.{group.name}.resources")
+    known.check_traits(frozenset().union(*group.required), f"{path}.{group.name}.required")
+    known.check_traits(group.forbidden, f"{path}.{group.name}.forbidden")
 
 
 def find_flavor(store: Store, name: str, path: str) -> Flavor:

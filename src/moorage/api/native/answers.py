@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -12,6 +12,18 @@ class Link(Struct, frozen=True):
 
     rel: str
     href: str
+
+
+class Group(Struct, frozen=True):
+    """What a member needs of one provider beside its own resources."""
+
+    name: str
+    resources: dict[str, int]
+    required: list[str | list[str]]
+    forbidden: list[str]
+    member_of: list[str | list[str]]
+    same_subtree: bool
+    """Whether it is of one subtree with what gives the member's own resources."""
 
 
 class Role(Struct, frozen=True):
@@ -26,6 +38,11 @@ class Role(Struct, frozen=True):
     forbidden: list[str]
     member_of: list[str | list[str]]
     tags: list[str]
+    ports: list[Group] = []
+    volumes: list[Group] = []
+    groups: list[Group] = []
+    same_subtree: list[list[str]] = []
+    group_policy: Literal["none", "isolate"] = "none"
 
 
 class Member(Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from moorage.domain.describe_groups import MAX_GROUPS
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.resources import MAX_AMOUNT
 
@@ -38,6 +39,29 @@ Policy: TypeAlias = Annotated[
 ]
 
 
+class GroupBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What one provider gives a member beside its own resources."""
+
+    name: Name
+    resources: Annotated[dict[Name, Amount], Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+    required: AnyOf | UnsetType = UNSET
+    forbidden: Names | UnsetType = UNSET
+    member_of: AnyOf | UnsetType = UNSET
+    same_subtree: bool | UnsetType = UNSET
+
+
+class PortBody(GroupBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A port on a device. `vnic_type` is Neutron's; it does not matter for placement."""
+
+    vnic_type: Name | UnsetType = UNSET
+
+
+class VolumeBody(GroupBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A volume. Without `resources` it takes its size as `DISK_GB`."""
+
+    size_gb: Amount | UnsetType = UNSET
+
+
 class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A role: a flavor's name or explicit resources, and how many members."""
 
@@ -50,6 +74,11 @@ class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     forbidden: Names | UnsetType = UNSET
     member_of: AnyOf | UnsetType = UNSET
     tags: Names | UnsetType = UNSET
+    ports: Annotated[list[PortBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    volumes: Annotated[list[VolumeBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    groups: Annotated[list[GroupBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    same_subtree: Annotated[list[Names], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    group_policy: Literal["none", "isolate"] | UnsetType = UNSET
 
 
 class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from moorage.api.native import answers
 from moorage.domain.decisions import ClaimState
-from moorage.domain.ensembles import server_metadata
+from moorage.domain.ensembles import GroupKind, server_metadata
 from moorage.domain.period import FOREVER, format_duration, format_instant
 from moorage.usecases.labels import domains_of, label
 from moorage.usecases.merge import written_statement
@@ -53,7 +53,27 @@ def role_view(ensemble: Ensemble, role: Role) -> answers.Role:
         forbidden=sorted(role.forbidden),
         member_of=any_of(role.member_of),
         tags=sorted(role.tags),
+        ports=_groups(role, GroupKind.PORT),
+        volumes=_groups(role, GroupKind.VOLUME),
+        groups=_groups(role, GroupKind.GROUP),
+        same_subtree=[sorted(names) for names in role.same_subtree],
+        group_policy="isolate" if role.isolate else "none",
     )
+
+
+def _groups(role: Role, kind: GroupKind) -> list[answers.Group]:
+    return [
+        answers.Group(
+            name=one.name,
+            resources=dict(one.resources),
+            required=any_of(one.required),
+            forbidden=sorted(one.forbidden),
+            member_of=any_of(one.member_of),
+            same_subtree=one.beside,
+        )
+        for one in role.groups
+        if one.kind is kind
+    ]
 
 
 def ensemble_view(
