@@ -29,6 +29,8 @@ class LeaseAsk:
     description: EnsembleDescription | None = None
     """Exactly one of the two."""
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    """See `Lease.annotations`."""
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None
