@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from moorage.store.answers import Turn
-    from moorage.store.backends import Backend
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
     from moorage.store.session import Session
@@ -36,7 +35,7 @@ _ADVANCE = update(tables.ledger).values(
     revision=_l.revision + 1, topology_revision=_l.topology_revision + bindparam("topology")
 )
 _ADVANCE_AND_TELL = _ADVANCE.returning(_l.revision)
-_REVISION = select(_l.revision)
+REVISION = select(_l.revision)
 _LOG = tables.changes.insert()
 _AFTER = select(_log.subject, _log.bookings_only).where(_log.revision > bindparam("after"))
 
@@ -44,9 +43,10 @@ _AFTER = select(_log.subject, _log.bookings_only).where(_log.revision > bindpara
 class NumberedLog:
     """See the module; the cursor is the revision."""
 
-    def __init__(self, backend: Backend, enter: Callable[[Session], Turn]) -> None:
-        self._backend = backend
+    def __init__(self, enter: Callable[[Session], Turn], revision: Callable[[], int]) -> None:
+        """`revision` looks up the newest one, from outside of any transaction."""
         self._enter = enter
+        self._revision = revision
 
     def belongs(self, connection: Session | Connection) -> bool:
         """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
@@ -73,7 +73,7 @@ class NumberedLog:
             revision = int(connection.scalars(_ADVANCE_AND_TELL, advance).one())
         else:
             connection.execute(_ADVANCE, advance)
-            revision = int(connection.scalars(_REVISION).one())
+            revision = int(connection.scalars(REVISION).one())
         if batch.touched:
             connection.do(_LOG, batch.log_rows(revision))
         if revision % TRIM_EVERY == 0 and revision > KEPT:
@@ -82,7 +82,7 @@ class NumberedLog:
 
     def glance(self, cursor: object | None) -> Glance:
         """See `Log`."""
-        return Glance(cursor is None or self._backend.read(_revision) != cursor)
+        return Glance(cursor is None or self._revision() != cursor)
 
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`."""
@@ -99,8 +99,9 @@ class NumberedLog:
         )
 
 
-def _revision(connection: Session) -> int:
-    return int(connection.execute(_REVISION).one().revision)
+def newest_revision(connection: Session) -> int:
+    """The revision of the newest commit that this transaction sees."""
+    return int(connection.execute(REVISION).one().revision)
 
 
 def _trim(connection: Session, upto: int) -> None:

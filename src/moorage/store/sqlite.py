@@ -24,9 +24,10 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.store.answers import Connections, Turn
-from moorage.store.numbered import NumberedLog
+from moorage.store.numbered import REVISION, NumberedLog, newest_revision
 from moorage.store.patience import WAIT
 from moorage.store.session import CursorSession, in_general_terms
+from moorage.store.sqlite_peek import Peek
 from moorage.store.statements import Speech
 from moorage.store.turnstile import Turnstile
 
@@ -97,7 +98,8 @@ class SqliteBackend:
         self._engine = _engine(path)
         self._speech = Speech(self._engine.dialect)
         self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
-        self.log = NumberedLog(self, lambda _: Turn(self.now()))
+        self.log = NumberedLog(lambda _: Turn(self.now()), self._revision)
+        self._peek = Peek(path, self._speech.worded(REVISION, {}).text)
         try:
             with self._writing_alone(), self._engine.connect() as connection:
                 # The mode is a property of the file; it cannot change inside a transaction.
@@ -135,6 +137,13 @@ class SqliteBackend:
         """
         with _plainly(), self._writing_alone(), self._lent() as session, _writing(session):
             return work(session)
+
+    def _revision(self) -> int:
+        """The newest commit's, without the cost of a transaction."""
+        try:
+            return int(self._peek())
+        except sqlite3.Error:  # once more, by who can say what the trouble is
+            return self.read(newest_revision)
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`. Every writer is alone here."""
@@ -174,6 +183,7 @@ class SqliteBackend:
 
     def close(self) -> None:
         """See `Backend`."""
+        self._peek.close()
         self._engine.dispose()
         self._gate.close()
         if self._private is not None:
