@@ -1,0 +1,186 @@
+"""Leases over time as a chart: a row for each, an axis with ticks, as wide as the terminal.
+
+Marks tell the states without colour, so a pipe and a terminal show the same. A column is a
+stretch of time; an edge is drawn at the nearest column, so back to back is drawn back to back,
+and even the shortest lease has a column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.cli.output import stack
+from moorage.cli.ticks import Tick, ticks
+from moorage.cli.times import minute
+from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from moorage.domain.period import Instant, Period
+
+MARKS: Final = {
+    "pending": ("░", "cyan"),
+    "starting": ("▒", "yellow"),
+    "active": ("█", "green"),
+    "ending": ("▓", "magenta"),
+    "closed": ("·", "bright_black"),
+}
+"""State -> mark and colour, in the order of a lease's life."""
+AROUND: Final = "╌"
+"""Lead and cleaning."""
+DEGRADED: Final = "red"
+NOW: Final = "▼"
+NOW_LINE: Final = "┊"
+NARROWEST: Final = 16
+"""Columns of time, however narrow the terminal is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One lease in the chart."""
+
+    name: str
+    status: str
+    period: Period
+    occupied: Period
+    """With lead and cleaning."""
+    degraded: bool = False
+    missing: int = 0
+
+    @property
+    def said(self) -> str:
+        """`active`, or `active !2` where two places are missing."""
+        return f"{self.status} !{self.missing or ''}" if self.degraded else self.status
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From instants to columns: so many columns show the window."""
+
+    window: Period
+    columns: int
+
+    @property
+    def column(self) -> int:
+        """How long one column is, in microseconds."""
+        return max(1, (self.window.end - self.window.start) // self.columns)
+
+    def at(self, instant: Instant) -> int:
+        """The column whose left edge is nearest; outside the window, its first or last edge."""
+        inside = min(max(instant, self.window.start), self.window.end)
+        length = self.window.end - self.window.start
+        return ((inside - self.window.start) * self.columns + length // 2) // length
+
+    def stretch(self, period: Period) -> range:
+        """The columns of a period, at least one of what lies in the window."""
+        if not period.overlaps(self.window):
+            return range(0)
+        first, last = self.at(period.start), self.at(period.end)
+        if first < last:
+            return range(first, last)
+        first = min(first, self.columns - 1)
+        return range(first, first + 1)
+
+
+def chart(rows: Sequence[Row], window: Period, now: Instant, width: int) -> RenderableType:
+    """The whole chart, at most `width` columns where that leaves room for anything."""
+    names = _column("lease", [row.name for row in rows], max(width // 4, 8))
+    said = _column("status", [row.said for row in rows], 14)
+    left = len(names[0]) + len(said[0]) + 4
+    scale = Scale(window, max(width - left, NARROWEST))
+    marks = ticks(window, scale.columns)
+    lines: list[RenderableType] = [
+        f"{' ' * left}{_labels(marks, scale)}".rstrip(),
+        f"{names[0]}  {said[0]}  {_axis(marks, scale, now)}",
+    ]
+    for row, name, status in zip(rows, names[1:], said[1:], strict=True):
+        lines.append(_line(row, f"{name}  {status}  ", scale, now))
+    return stack(*lines, "", *_legend(rows, scale, now, width))
+
+
+def _column(head: str, texts: Sequence[str], most: int) -> list[str]:
+    """A column's head and cells, all of one width; what is too long is cut."""
+    cut = [text if len(text) <= most else f"{text[: most - 1]}…" for text in texts]
+    width = max(len(head), *(len(text) for text in cut))
+    return [text.ljust(width) for text in (head, *cut)]
+
+
+def _labels(marks: Sequence[Tick], scale: Scale) -> str:
+    """Each label begins above its tick; one that would run out on the right is left out."""
+    line = ""
+    for tick in marks:
+        at = scale.at(tick.instant)
+        if at >= len(line) and at + len(tick.label) <= scale.columns:
+            line = line.ljust(at) + tick.label + " "
+    return line
+
+
+def _axis(marks: Sequence[Tick], scale: Scale, now: Instant) -> str:
+    line = ["─"] * scale.columns
+    for tick in marks:
+        if (at := scale.at(tick.instant)) < scale.columns:
+            line[at] = "┬"
+    if (at := _now_column(scale, now)) is not None:
+        line[at] = NOW
+    return "".join(line)
+
+
+def _now_column(scale: Scale, now: Instant) -> int | None:
+    covered = scale.window.covers(now)
+    return min(scale.at(now), scale.columns - 1) if covered else None
+
+
+def _line(row: Row, head: str, scale: Scale, now: Instant) -> Text:
+    from rich.text import Text
+
+    cells = [" "] * scale.columns
+    if (at := _now_column(scale, now)) is not None:
+        cells[at] = NOW_LINE
+    mark, colour = MARKS.get(row.status, ("?", ""))
+    around, bar = scale.stretch(row.occupied), scale.stretch(row.period)
+    for column in around:
+        cells[column] = AROUND
+    for column in bar:
+        cells[column] = mark
+    line = Text(head, no_wrap=True, overflow="ignore")
+    line.append("".join(cells).rstrip())
+    line.stylize(DEGRADED if row.degraded else colour, len(head))
+    return line
+
+
+def _legend(rows: Sequence[Row], scale: Scale, now: Instant, width: int) -> list[str]:
+    """What the marks in this chart mean, and what a column is."""
+    present = {row.status for row in rows}
+    said = [f"{mark} {state}" for state, (mark, _) in MARKS.items() if state in present]
+    if any(row.period != row.occupied for row in rows):
+        said.append(f"{AROUND} lead, cleaning")
+    if any(row.degraded for row in rows):
+        said.append("!n degraded, n places missing")
+    said.append(f"{NOW} now {minute(format_instant(now))}")
+    said.append(f"a column is {_length(scale.column)}")
+    return _filled(said, width)
+
+
+def _length(duration: int) -> str:
+    """`1h12m` or `45s`: to the minute from an hour on, to the hour from a day on."""
+    grain = HOUR if duration >= DAY else MINUTE if duration >= HOUR else SECOND
+    rounded = (duration + grain // 2) // grain * grain
+    text = format_duration(rounded).removeprefix("P").replace("T", "").lower()
+    return text if rounded else "less than 1s"
+
+
+def _filled(words: Sequence[str], width: int) -> list[str]:
+    """As many on a line as fit."""
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]}   {word}" if lines[-1] else word
+        if lines[-1] and len(longer) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines

@@ -1,0 +1,92 @@
+"""Where an axis of time has its ticks, and what they are called: round times, in UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import MAXYEAR
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, from_datetime, to_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.period import Duration, Instant, Period
+
+STEPS: Final[tuple[Duration, ...]] = (
+    *(n * SECOND for n in (1, 5, 15, 30)),
+    *(n * MINUTE for n in (1, 5, 15, 30)),
+    *(n * HOUR for n in (1, 3, 6, 12)),
+    *(n * DAY for n in (1, 2, 7, 14)),
+)
+MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200)
+"""Steps where even two weeks are too close: whole months, then years."""
+_MONDAYS: Final = 7 * DAY
+_MONDAY: Final = 4 * DAY
+"""1970-01-05, from which weeks are counted."""
+_GAP: Final = 2
+"""Columns between two labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """An instant on the axis, and its label."""
+
+    instant: Instant
+    label: str
+
+
+def ticks(window: Period, columns: int) -> list[Tick]:
+    """The ticks of a window that so many columns show: as many as have room for their labels."""
+    length = window.end - window.start
+    for step in STEPS:
+        room = step * columns // length - _GAP
+        for form in _forms(step):
+            if len(f"{_SAMPLE:{form}}") <= room:
+                return [Tick(at, _label(at, step, form)) for at in _rounded(window, step)]
+    for months in MONTHS:
+        if months * 30 * DAY * columns >= (len("2026-12") + _GAP) * length:
+            break
+    return [Tick(at, f"{to_datetime(at):%Y-%m}") for at in _firsts(window, months)]
+
+
+_SAMPLE: Final = to_datetime(0)
+
+
+def _forms(step: Duration) -> tuple[str, ...]:
+    """How labels may look, the best first; weekdays where days are counted, not weeks."""
+    if step < MINUTE:
+        return ("%H:%M:%S",)
+    if step < DAY:
+        return ("%H:%M",)
+    return ("%a %m-%d", "%m-%d") if step < _MONDAYS else ("%m-%d",)
+
+
+def _label(at: Instant, step: Duration, form: str) -> str:
+    """At midnight the day, where the others are times of day."""
+    return f"{to_datetime(at):{form if step >= DAY or at % DAY else '%m-%d'}}"
+
+
+def _rounded(window: Period, step: Duration) -> Iterator[Instant]:
+    """The multiples of the step in the window; weeks begin on Mondays."""
+    origin = _MONDAY if step >= _MONDAYS else 0
+    at = window.start + (origin - window.start) % step
+    while at < window.end:
+        yield at
+        at += step
+
+
+def _firsts(window: Period, months: int) -> Iterator[Instant]:
+    """The first days of every so many months, counted from a January."""
+    start = to_datetime(window.start)
+    month = -(-(start.year * 12 + start.month - 1) // months) * months
+    while month < MAXYEAR * 12:
+        at = from_datetime(start.replace(year=month // 12, month=month % 12 + 1, **_MIDNIGHT))
+        if at >= window.end:
+            return
+        if at >= window.start:
+            yield at
+        month += months
+
+
+_MIDNIGHT: Final = {"day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
