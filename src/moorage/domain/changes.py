@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease
-    from moorage.domain.period import Instant
+    from moorage.domain.period import Duration, Instant
     from moorage.domain.providers import Inventory, ResourceProvider
+    from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.resources import Amounts
     from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
@@ -145,11 +146,31 @@ class DeleteTrait:
 
 
 @dataclass(frozen=True, slots=True)
+class Stay:
+    """On what terms a consumer gets its first allocations."""
+
+    life: Duration | None = None
+    """How long they last from the commit on; None: for ever."""
+    until: Instant | None = None
+    """When they end at the latest."""
+    preemptible: bool = False
+    yields_to: str | None = None
+    """The lease for which they end at `until`, before their life is over."""
+    decision: str | None = None
+    """The decision whose place they take."""
+
+
+OPEN: Final = Stay()
+"""The terms of Placement's allocations: they stay until they are deleted."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceAllocations:
     """Replace a consumer's whole set of allocations (bookings from now on).
 
-    They end as those before them did, and are as preemptible; `until` says another end. A
-    consumer without any before gets open-ended ones, or ones that end at `until`.
+    They end as those before them did, and are as preemptible. A consumer without any before
+    gets them on the terms of `stay`; but if another consumer of the changeset gives up these very
+    allocations before, on the terms of that one. `until` says another end in any case.
 
     `generation` is the consumer's expected one: None for "must not exist yet", ANY_GENERATION
     for "do not check". Empty `allocations` clears the consumer. The generation of each
@@ -161,6 +182,7 @@ class ReplaceAllocations:
     allocations: Mapping[str, Amounts]
     generation: int | AnyGeneration | None
     until: Instant | None = None
+    stay: Stay = OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +424,25 @@ class DeleteTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class PutReservable:
+    """Write what is offered for reservation.
+
+    DuplicateName: a new one whose id or name is taken. NotFound: there is none to change.
+    """
+
+    reservable: Reservable
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropReservable:
+    """Offer it no more. NotFound."""
+
+    kind: ReservableKind
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class PutFlavor:
     """Write a flavor; replaces one of the same id."""
 
@@ -456,6 +497,8 @@ Change: TypeAlias = (
     | PutExplanation
     | PutTemplate
     | DeleteTemplate
+    | PutReservable
+    | DropReservable
     | PutFlavor
     | DeleteFlavor
     | PutTopology
@@ -473,6 +516,9 @@ class Changeset:
     A provider in `seen` may move all the same, as long as its name, tree, traits and aggregates
     are as seen, and the consumers in `standing` have bookings on exactly the providers they had:
     then only bookings of others came or went, and capacity is judged by the commit itself.
+
+    A consumer that gives up bounded allocations which took the place of a decision's member is
+    PlaceLeft, unless `lets_go`: whoever writes says so when it has seen to the place.
     """
 
     changes: tuple[Change, ...]
@@ -483,6 +529,7 @@ class Changeset:
     """Consumer -> providers; each of these is in `relies_on`."""
     topology_revision: int | None = None
     keepers_revision: int | None = None
+    lets_go: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@
     │   ├── Infeasible                no placement meets the request (carries the explanation)
     │   ├── DescriptionMismatch       the second description differs from the first
     │   ├── HoldExpired               the decision's hold has lapsed
+    │   ├── PlaceLeft                 a server would leave a place that a lease gave it
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
         └── Unavailable               ... when an operator has mended the disk or the database
@@ -233,6 +234,17 @@ class DescriptionMismatch(Conflict):
 
 class HoldExpired(Conflict):
     """The hold has lapsed; decide again."""
+
+
+class PlaceLeft(Conflict):
+    """Consumers would give up places that a lease gave them, and nobody has said what of these.
+
+    Between the store and the use cases: nobody outside is ever told.
+    """
+
+    def __init__(self, consumers: tuple[str, ...]) -> None:
+        super().__init__(f"places of leases are left by {', '.join(consumers)}")
+        self.consumers = consumers
 
 
 class WrongState(Conflict):

@@ -77,6 +77,8 @@ class Batch:
     """Consumer, provider, class and amount of live holds that the changeset took away."""
     vacated: set[str] = field(default_factory=set)
     """Consumers that lost bookings, perhaps their last."""
+    given_up: dict[str, Sequence[Row[Any]]] = field(default_factory=dict)
+    """Consumer -> allocations that it had, and has no longer: on all providers, or on one."""
     dropped: set[Pair] = field(default_factory=set)
     """Inventories that went."""
     consumer_generations: dict[str, int] = field(default_factory=dict)

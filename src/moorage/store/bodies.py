@@ -32,6 +32,7 @@ from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yieldin
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.requests import Objective
+from moorage.domain.reservables import Reservable, ReservableKind
 from moorage.domain.templates import Parameter, Template, TemplateFormat
 from moorage.domain.topology import Domain, Topology
 from moorage.store.codec import (
@@ -121,6 +122,8 @@ LEASE: Final = record(
 )
 
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)
+
+RESERVABLE: Final = record(Reservable, kind=choice(ReservableKind), properties=table(PLAIN))
 
 TEMPLATE: Final = record(
     Template,

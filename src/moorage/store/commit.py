@@ -24,6 +24,7 @@ from moorage.store.apply import (
     leases,
     names,
     providers,
+    reservables,
     stock,
     templates,
 )
@@ -76,6 +77,8 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutExplanation: ensembles.put_explanation,
         changes.PutTemplate: templates.put_template,
         changes.DeleteTemplate: templates.delete_template,
+        changes.PutReservable: reservables.put_reservable,
+        changes.DropReservable: reservables.drop_reservable,
         changes.PutFlavor: fleet.put_flavor,
         changes.DeleteFlavor: fleet.delete_flavor,
         changes.PutTopology: fleet.put_topology,
@@ -117,6 +120,7 @@ def commit(
 
     Raises:
         ProviderConflict: what it relies on has changed; see `check_reliance`.
+        PlaceLeft: see `Changeset.lets_go`.
         MoorageError: what its changes raise; see `domain.changes`.
     """
     turn = log.enter(connection, footprint(changeset))
@@ -127,6 +131,8 @@ def commit(
         APPLY[type(change)](batch, change)
     if any(isinstance(change, _PURGES) for change in changeset.changes):
         batch.purge()
+    if not changeset.lets_go:
+        allocations.check_places(batch)
     return settle(batch, log)
 
 

@@ -165,6 +165,10 @@ def _delete_template(found: Footprint, change: changes.DeleteTemplate) -> None:
     found.ids.add(change.id)
 
 
+def _of_reservables(found: Footprint, _: changes.PutReservable | changes.DropReservable) -> None:
+    found.ids.add("reservables")
+
+
 def _of_flavors(found: Footprint, _: changes.PutFlavor | changes.DeleteFlavor) -> None:
     found.ids.add("flavors")
 
@@ -195,6 +199,8 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.PutExplanation: _put_explanation,
         changes.PutTemplate: _put_template,
         changes.DeleteTemplate: _delete_template,
+        changes.PutReservable: _of_reservables,
+        changes.DropReservable: _of_reservables,
         changes.PutFlavor: _of_flavors,
         changes.DeleteFlavor: _of_flavors,
     }

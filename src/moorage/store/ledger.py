@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Instant
     from moorage.domain.providers import ResourceProvider
+    from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.templates import Template
     from moorage.engine.snapshot import Snapshot
     from moorage.store.answers import Connections
@@ -336,6 +337,13 @@ class Ledger:
         """See `Store`."""
         wanted = read.templates(project_id, name)
         return self._listed(tables.templates, bodies.TEMPLATE, wanted, page)
+
+    def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
+        """See `Store`."""
+        table = tables.reservables
+        wanted = read.matching(table, kind=kind.value).order_by(table.c.number)
+        found = self._backend.read(lambda connection: connection.scalars(wanted).all())
+        return [bodies.RESERVABLE.decode(body) for body in found]
 
     # --- time ---------------------------------------------------------------------------------
 

@@ -285,6 +285,19 @@ templates = Table(
     comment="One row a version.",
 )
 
+reservables = Table(
+    "reservables",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("kind", _text(16), nullable=False),
+    Column("id", _UUID, nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("body", _LONG, nullable=False),
+    UniqueConstraint("kind", "id"),
+    UniqueConstraint("kind", "name"),
+    comment="Hosts and addresses that are offered for reservation.",
+)
+
 explanations = Table(
     "explanations",
     metadata,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Duration, Instant
     from moorage.domain.providers import ResourceProvider
+    from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.templates import Template
     from moorage.engine.problem import Outcome, Problem
     from moorage.engine.snapshot import Snapshot
@@ -212,6 +213,9 @@ class Store(Protocol):
 
         `project_id` None means every project's.
         """
+
+    def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
+        """Everything of a kind that is offered for reservation, by creation."""
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """Held decisions and building claims whose time has come at `now()`."""

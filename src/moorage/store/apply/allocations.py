@@ -1,4 +1,4 @@
-"""Placement's allocations: open-ended bookings that have begun."""
+"""Placement's allocations: bookings that have begun, open-ended unless somebody said an end."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.consumers import ANY_GENERATION, UNKNOWN_TYPE, Consumer
-from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound
+from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound, PlaceLeft
 from moorage.domain.period import FOREVER, Period
 from moorage.store import rows, tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from sqlalchemy import Row
 
-    from moorage.domain.changes import DeleteAllocations, ReplaceAllocations
+    from moorage.domain.changes import DeleteAllocations, ReplaceAllocations, Stay
     from moorage.store.batch import Batch
 
 _b, _c = tables.bookings.c, tables.consumers.c
@@ -83,7 +84,7 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
         return
     generation = (actual or 0) + 1
     write_consumer(batch, change.consumer, stored, generation)
-    _clear(batch, uuid, own)
+    _clear(batch, uuid, own, stays_on=change.allocations.keys())
     batch.put(fresh)
     batch.allotted.update(change.allocations)
     batch.consumer_generations[uuid] = generation
@@ -105,7 +106,9 @@ def _fresh_rows(
 
 
 def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) -> dict[str, Any]:
-    """From when to when, and who it yields to: as the consumer's allocations before, if any.
+    """From when to when, who it yields to, and whose place it has.
+
+    As the consumer's allocations before, or those that another gives up for it; else as it says.
 
     Raises:
         InvalidDescription: an end that has passed.
@@ -113,24 +116,83 @@ def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) ->
     if change.until is not None:
         if change.until <= batch.now:
             raise InvalidDescription("allocations cannot end in the past", path="until")
-        return {"period": Period(batch.now, change.until)}
-    if not own or own[0].end_at == FOREVER:
-        preemptible = bool(own) and bool(own[0].preemptible)
-        return {"period": Period(batch.now, FOREVER), "preemptible": preemptible}
-    first = own[0]
+        return {
+            "period": Period(batch.now, change.until),
+            "preemptible": change.stay.preemptible,
+            "decision": change.stay.decision,
+        }
+    before = own or _taken_over(batch, change)
+    if not before:
+        return _first_terms(batch, change.stay)
+    first = before[0]
+    if first.end_at == FOREVER:
+        return {"period": Period(batch.now, FOREVER), "preemptible": bool(first.preemptible)}
     return {
         # One that is overrun has its end behind it.
-        "period": Period(min(row.start_at for row in own), first.end_at),
+        "period": Period(min(row.start_at for row in before), first.end_at),
         "preemptible": bool(first.preemptible),
         "yields_to": first.yields_to,
         "declared_end": first.declared_end,
+        "decision": first.decision,
     }
 
 
-def _clear(batch: Batch, uuid: str, own: Sequence[Row[Any]]) -> None:
+def _first_terms(batch: Batch, stay: Stay) -> dict[str, Any]:
+    declared = FOREVER if stay.life is None else batch.now + stay.life
+    end = declared if stay.until is None else min(declared, stay.until)
+    if end <= batch.now:
+        raise InvalidDescription("allocations cannot end in the past", path="until")
+    return {
+        "period": Period(batch.now, end),
+        "preemptible": stay.preemptible,
+        "yields_to": stay.yields_to if end < declared else None,
+        "declared_end": declared if stay.yields_to is not None and end < declared else None,
+        "decision": stay.decision,
+    }
+
+
+def _taken_over(batch: Batch, change: ReplaceAllocations) -> Sequence[Row[Any]]:
+    """What another consumer has given up in this changeset that this one gets as it was, if any.
+
+    So Nova moves a server's allocations to its migration and back: the server's end goes along.
+    """
+    if not batch.given_up:
+        return ()
+    wanted = {
+        (provider, name, amount)
+        for provider, amounts in change.allocations.items()
+        for name, amount in amounts.items()
+    }
+    for consumer, rows_of in batch.given_up.items():
+        if {(row.provider, row.resource_class, row.amount) for row in rows_of} == wanted:
+            return batch.given_up.pop(consumer)
+    return ()
+
+
+def check_places(batch: Batch) -> None:
+    """Let nobody give up a place that a lease gave, but to one who gets it as it was.
+
+    Raises:
+        PlaceLeft: somebody does.
+    """
+    left = [
+        consumer
+        for consumer, had in batch.given_up.items()
+        if any(row.decision is not None and row.end_at != FOREVER for row in had)
+    ]
+    if left:
+        raise PlaceLeft(tuple(left))
+
+
+def _clear(
+    batch: Batch, uuid: str, own: Sequence[Row[Any]], *, stays_on: AbstractSet[str] = frozenset()
+) -> None:
     """Take a consumer's allocations away; it is forgotten at the end if it has nothing left."""
     if not own:
         return
+    left = [row for row in own if row.provider not in stays_on]
+    if left:
+        batch.given_up[uuid] = left
     batch.take_away(own)
     batch.connection.do(_CLEAR, {"uuid": uuid})
 

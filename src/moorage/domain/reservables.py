@@ -1,0 +1,46 @@
+"""What an operator offers for reservation through Blazar's API: hosts, addresses, and properties.
+
+They are records beside the ledger: what they can hold are resource providers like any others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.period import Instant
+
+
+class ReservableKind(StrEnum):
+    """What may be offered."""
+
+    HOST = "host"
+    FLOATING_IP = "floatingip"
+    PROPERTY = "property"
+    """What is known of a key that hosts have: whether it is told to everybody."""
+
+
+WHOLE_HOST: Final = "CUSTOM_RESERVABLE_HOST"
+"""The resource class of which a host that is offered has one unit, on a provider of its own."""
+ADDRESS: Final = "IPV4_ADDRESS"
+"""The resource class of which each floating IP that is offered has one unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservable:
+    """One record. Ids and names are unique among those of a kind."""
+
+    kind: ReservableKind
+    id: str
+    name: str
+    """A host's name, an address, a key."""
+    provider: str | None = None
+    """The resource provider that the unit is taken from."""
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    created_at: Instant = 0
+    updated_at: Instant = 0
