@@ -9,12 +9,12 @@ import numpy as np
 
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider, UpdateProvider
 from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.providers import ResourceProvider
 from moorage.engine import filters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.domain.providers import ResourceProvider
     from moorage.domain.requests import RequestGroup
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.ports import Store
@@ -64,6 +64,9 @@ def matching(
 def create(store: Store, *, uuid: str, name: str, parent: str | None) -> ResourceProvider:
     """Make a provider; under `parent`, or as a root.
 
+    Returns:
+        The provider as it was made; the internal revision of a root is left out.
+
     Raises:
         InvalidDescription: no name, or no such parent.
         DuplicateName: name or UUID is taken.
@@ -72,8 +75,18 @@ def create(store: Store, *, uuid: str, name: str, parent: str | None) -> Resourc
     _check_name(name, where)
     if parent is not None:
         _check_parent(store, uuid, parent, where, "create")
-    store.commit(Changeset((CreateProvider(uuid, name, parent),)))
-    return one(store, uuid)
+    committed = store.commit(Changeset((CreateProvider(uuid, name, parent),)))
+    if parent is not None:
+        return one(store, uuid)
+    return ResourceProvider(
+        uuid,
+        name,
+        parent_uuid=None,
+        root_uuid=uuid,
+        generation=committed.provider_generations[uuid],
+        created_at=committed.at,
+        updated_at=committed.at,
+    )
 
 
 def update(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.api.placement.precedence import refuse_first
 from moorage.domain.changes import Changeset, PutAggregates
-from moorage.domain.errors import ProviderConflict
+from moorage.domain.errors import MoorageError
 from moorage.http.microversion import Response
 from moorage.usecases import providers as usecase
 
@@ -13,28 +14,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from moorage.api.placement.request import Parts, Request
+    from moorage.domain.period import Instant
 
 
 def show(parts: Parts, request: Request) -> Response:
     """The aggregates a provider is a member of."""
     provider = usecase.one(parts.store, request.path["uuid"])
-    return _shown(parts, sorted(provider.aggregates), provider.generation)
+    return _shown(sorted(provider.aggregates), provider.generation, parts.store.now())
 
 
 def replace(parts: Parts, request: Request) -> Response:
     """A new set of aggregates; `resource_provider_generation` None: neither checked nor moved."""
-    provider = usecase.one(parts.store, request.path["uuid"])
-    body = request.json()
-    expected = body["resource_provider_generation"]
-    if expected is not None and expected != provider.generation:
-        raise ProviderConflict("generation moved", subject=provider.uuid)
-    aggregates = body["aggregates"]
-    change = PutAggregates(provider.uuid, frozenset(aggregates), expected)
-    committed = parts.store.commit(Changeset((change,)))
-    generation = committed.provider_generations.get(provider.uuid, provider.generation)
-    return _shown(parts, aggregates, generation)
+    try:
+        body, uuid = request.json(), request.path["uuid"]
+        aggregates, expected = body["aggregates"], body["resource_provider_generation"]
+        change = PutAggregates(uuid, frozenset(aggregates), expected)
+        committed = parts.store.commit(Changeset((change,)))
+    except MoorageError:
+        refuse_first(parts, request)
+        raise
+    return _shown(aggregates, committed.provider_generations[uuid], committed.at)
 
 
-def _shown(parts: Parts, aggregates: Iterable[str], generation: int) -> Response:
+def _shown(aggregates: Iterable[str], generation: int, modified: Instant) -> Response:
     body = {"aggregates": list(aggregates), "resource_provider_generation": generation}
-    return Response(body=body, modified=parts.store.now())
+    return Response(body=body, modified=modified)

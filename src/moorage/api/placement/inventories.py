@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api.placement.names import unknown_classes
+from moorage.api.placement.precedence import refuse_first
 from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
-from moorage.domain.errors import InvalidDescription, NotFound, ProviderConflict
+from moorage.domain.errors import InvalidDescription, MoorageError, NotFound, ProviderConflict
 from moorage.domain.providers import Inventory
 from moorage.http.microversion import Response
 from moorage.usecases import providers as usecase
@@ -58,7 +59,7 @@ def create(parts: Parts, request: Request) -> Response:
     """A first inventory of a class."""
     provider = usecase.one(parts.store, request.path["uuid"])
     body = request.json()
-    inventory = read(request, body["resource_class"], body, "create", provider)
+    inventory = read(request, body["resource_class"], body, "create", provider.uuid)
     written = _write(parts, PutInventories(provider.uuid, (inventory,), None, create=True))
     location = f"/resource_providers/{provider.uuid}/inventories/{inventory.resource_class}"
     return _one(inventory, *written, status=201, location=location)
@@ -70,7 +71,7 @@ def update(parts: Parts, request: Request) -> Response:
     body = request.json()
     name = request.path["resource_class"]
     _expect(provider, body)
-    inventory = read(request, name, body, "update", provider)
+    inventory = read(request, name, body, "update", provider.uuid)
     if _find(provider, name) is None:
         if unknown_classes(parts.store, parts.store.snapshot(), [name]):
             raise NotFound("resource class", name)
@@ -85,15 +86,17 @@ def update(parts: Parts, request: Request) -> Response:
 
 def replace_all(parts: Parts, request: Request) -> Response:
     """All inventories of a provider; a class left out is dropped."""
-    provider = usecase.one(parts.store, request.path["uuid"])
-    body = request.json()
-    _expect(provider, body)
-    inventories = tuple(
-        read(request, name, one, "update", provider) for name, one in body["inventories"].items()
-    )
-    generation = body["resource_provider_generation"]
-    change = PutInventories(provider.uuid, inventories, generation, replace_all=True)
-    generation, at = _write(parts, change)
+    try:
+        body, uuid = request.json(), request.path["uuid"]
+        inventories = tuple(
+            read(request, name, one, "update", uuid) for name, one in body["inventories"].items()
+        )
+        expected = body["resource_provider_generation"]
+        change = PutInventories(uuid, inventories, expected, replace_all=True)
+        generation, at = _write(parts, change)
+    except MoorageError:
+        refuse_first(parts, request)
+        raise
     return Response(body=shape_all(inventories, generation), modified=at)
 
 
@@ -139,9 +142,9 @@ def read(
     resource_class: str,
     body: Mapping[str, Any],
     verb: str,
-    provider: ResourceProvider,
+    provider: str,
 ) -> Inventory:
-    """An inventory from its wire form; what is left out takes its default.
+    """An inventory of a provider from its wire form; what is left out takes its default.
 
     Raises:
         InvalidDescription: more is reserved than there is (before 1.26: or as much).
@@ -152,8 +155,8 @@ def read(
     if inventory.capacity < 0 or (inventory.capacity == 0 and not full):
         relation = "greater than total" if full else "greater than or equal to total"
         raise InvalidDescription(
-            f"Unable to {verb} inventory for resource provider {provider.uuid}: Invalid "
-            f"inventory for '{resource_class}' on resource provider '{provider.uuid}'. "
+            f"Unable to {verb} inventory for resource provider {provider}: Invalid "
+            f"inventory for '{resource_class}' on resource provider '{provider}'. "
             f"The reserved value is {relation}."
         )
     return inventory

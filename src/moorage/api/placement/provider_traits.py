@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.api.placement.names import trait_order
+from moorage.api.placement.precedence import refuse_first
 from moorage.api.placement.traits import newest
 from moorage.domain.changes import Changeset, PutTraits
-from moorage.domain.errors import ProviderConflict, UnknownName
+from moorage.domain.errors import MoorageError, UnknownName
 from moorage.http.microversion import Response
 from moorage.usecases import providers as usecase
 
@@ -24,17 +25,18 @@ def list_all(parts: Parts, request: Request) -> Response:
 def replace_all(parts: Parts, request: Request) -> Response:
     """A new set of traits, all of them known."""
     body = request.json()
-    provider = usecase.one(parts.store, request.path["uuid"])
-    expected = body["resource_provider_generation"]
-    if expected != provider.generation:
-        raise ProviderConflict("generation moved", subject=provider.uuid)
+    uuid, expected = request.path["uuid"], body["resource_provider_generation"]
     traits = frozenset(body["traits"])
-    unknown = traits.difference(one.name for one in parts.store.traits(traits))
-    if unknown:
-        raise UnknownName("trait", ", ".join(sorted(unknown)))
-    committed = parts.store.commit(Changeset((PutTraits(provider.uuid, traits, expected),)))
-    generation = committed.provider_generations.get(provider.uuid, provider.generation)
-    return _shown(parts, traits, generation)
+    try:
+        committed = parts.store.commit(Changeset((PutTraits(uuid, traits, expected),)))
+    except MoorageError:
+        refuse_first(parts, request)
+        unknown = traits.difference(one.name for one in parts.store.traits(traits))
+        if unknown:
+            raise UnknownName("trait", ", ".join(sorted(unknown))) from None
+        raise
+    # The same traits as before move nothing.
+    return _shown(parts, traits, committed.provider_generations.get(uuid, expected))
 
 
 def clear(parts: Parts, request: Request) -> Response:

@@ -50,6 +50,6 @@ def _put(
             subject=uuid,
         )
     inventories = tuple(
-        read(request, name, one, "reshape", provider) for name, one in given["inventories"].items()
+        read(request, name, one, "reshape", uuid) for name, one in given["inventories"].items()
     )
     return PutInventories(uuid, inventories, expected, replace_all=True)
