@@ -39,11 +39,12 @@ class Node:
     max_unit: int = 1000
 
 
-def fleet(nodes: Sequence[Node]) -> Snapshot:
+def fleet(nodes: Sequence[Node], before: Snapshot | None = None) -> Snapshot:
+    """The fleet of these nodes, perhaps as it became of another one with no other names."""
     roots: dict[str, str] = {}
     for node in nodes:
         roots[node.name] = roots[node.parent] if node.parent else node.name
-    return Snapshot.empty().with_states(
+    return (before or Snapshot.empty()).with_states(
         [
             ProviderState(
                 ResourceProvider(
@@ -274,6 +275,33 @@ def test_candidates_are_exactly_what_a_slow_reading_finds(data: st.DataObject) -
     found = shown(fleet(nodes), query)
     assert len(found) == len(set(found)), "a candidate was yielded twice"
     assert set(found) == Slow(nodes, query).found()
+
+
+@given(st.data())
+def test_a_query_asked_again_sees_what_has_changed_since(data: st.DataObject) -> None:
+    """What is kept from query to query must not outlive what it was made from."""
+    nodes = data.draw(fleets())
+    query = data.draw(queries(nodes))
+    snapshot = fleet(nodes)
+    for _ in range(data.draw(st.integers(1, 3))):
+        shown(snapshot, query)
+        number = data.draw(st.integers(0, len(nodes) - 1))
+        change = data.draw(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "has": st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 4)),
+                    "traits": few_traits,
+                    "aggregates": few_aggregates,
+                    "used": st.just({}),
+                },
+            )
+        )
+        nodes = [*nodes[:number], replace(nodes[number], **change), *nodes[number + 1 :]]
+        if data.draw(st.booleans()):
+            nodes.append(Node(f"n{len(nodes)}", None, {"VCPU": 3, "DISK_GB": 3}))
+        snapshot = fleet(nodes, snapshot)
+        assert set(shown(snapshot, query)) == Slow(nodes, query).found()
 
 
 @given(st.data())

@@ -4,10 +4,10 @@ Placement's semantics (its API reference, microversion 1.39): a candidate comes 
 tree plus the sharing providers (trait `MISC_SHARES_VIA_AGGREGATE`) that have an aggregate in
 common with any provider of that tree. One class of one group is never split over providers.
 
-Promising trees (`promising`) are looked at in row order and in growing blocks, only until the
-caller has enough: masks over the rows of a block find those worth a search (`supply`), and trees
-that are equal as far as the query goes (`reach`) are searched once (`search`). Room is judged by
-`peak`, so holds and future bookings reduce candidates although they never show in usages.
+Promising trees (`promising`) are looked at in row order and in growing blocks (`prospects`), only
+until the caller has enough: masks over the rows of a block find those worth a search (`supply`),
+and trees that are equal as far as the query goes (`reach`) are searched once (`search`). Room is
+judged by `peak`, so holds and future bookings reduce candidates although they never show in usages.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from moorage.engine import filters
 from moorage.engine.pattern import terms
-from moorage.engine.promising import distinct, promising
+from moorage.engine.promising import distinct
+from moorage.engine.prospects import blocks, prepared, prospects
 from moorage.engine.reach import Plan, Shape, Want, reaches
 from moorage.engine.search import selections
 from moorage.engine.sharing import SHARES, sharing
@@ -35,16 +35,13 @@ if TYPE_CHECKING:
 
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts, ResourceClass, Trait
+    from moorage.engine.prospects import Prepared
     from moorage.engine.search import Picks
-    from moorage.engine.sharing import Sharing
-    from moorage.engine.snapshot import Bools, Snapshot
+    from moorage.engine.snapshot import Snapshot
     from moorage.engine.view import Ints, View
 
 __all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches", "candidates"]
 
-_FIRST_BLOCK: Final = 128
-"""Trees looked at at once to begin with; each block is four times the one before."""
-_LARGEST_BLOCK: Final = 16_384
 _FEW: Final = 64
 """Selections of one pattern that are kept for all trees like it; more are searched per tree."""
 _PATTERNS: Final = 256
@@ -152,13 +149,13 @@ def batches(
     shape = query.shape
     if len(pairs):
         # Lenders may stand anywhere, and what they give alone may be had from several trees.
-        look = _Look(snapshot, query, shape, pairs)
-        for roots in _blocks(_among(query.anchors, look.worth), wanted):
+        look = _Look(snapshot, query, shape, prepared(snapshot, query, pairs))
+        for roots in blocks(_among(query.anchors, look.worth), wanted):
             yield from look.at(roots)
         return
-    for roots in _blocks(promising(snapshot, query), wanted):
-        part = Part(snapshot, roots)
-        look = _Look(part, query, shape, pairs)
+    for prospect in prospects(snapshot, query, wanted):
+        part = Part(prospect.plot, snapshot.classes)
+        look = _Look(part, query, shape, prospect.prepared)
         for batch in look.at(look.worth):
             yield Batch(batch.selections, part.rows[batch.trees])
 
@@ -202,28 +199,22 @@ def _candidate(slots: Sequence[Want], bare: Sequence[str], rows: Sequence[int]) 
     )
 
 
-def _blocks(roots: Ints, wanted: int | None) -> Iterator[Ints]:
-    """Root rows in order, some at a time, ever more."""
-    size = _LARGEST_BLOCK if wanted is None else wanted + wanted // 4
-    start, size = 0, max(size, _FIRST_BLOCK)
-    while start < len(roots):
-        yield roots[start : start + size]
-        start, size = start + size, max(size, min(4 * size, _LARGEST_BLOCK))
-
-
 class _Look:
     """One query over the whole fleet or some of its trees."""
 
-    def __init__(self, view: View, query: CandidateQuery, shape: Shape, pairs: Sharing) -> None:
+    def __init__(self, view: View, query: CandidateQuery, shape: Shape, prepared: Prepared) -> None:
         self._view = view
-        supplies = [supply(view, group, pairs) for group in query.groups]
+        supplies = [
+            supply(view, group, who)
+            for group, who in zip(query.groups, prepared.eligible, strict=True)
+        ]
         self._plan = Plan(
             shape=shape,
             slots=tuple(slot for one in supplies for slot in one.slots),
             required=tuple(mask for one in supplies for mask in one.required),
-            pairs=pairs,
+            pairs=prepared.pairs,
         )
-        able = reduce(np.logical_and, (one.trees for one in supplies), _anchors(view, query))
+        able = reduce(np.logical_and, (one.trees for one in supplies), prepared.anchors)
         self.worth = np.flatnonzero(able)
         """Roots of the trees that can possibly serve the query."""
         self._seen: set[tuple[int, ...]] = set()
@@ -296,18 +287,6 @@ class _Pattern:
 def _pattern(shape: Shape, key: bytes) -> _Pattern:
     """Kept from query to query: clients ask for the same flavors again, of trees that are alike."""
     return _Pattern(shape, key)
-
-
-def _anchors(view: View, query: CandidateQuery) -> Bools:
-    """Living roots that meet the query's rules about roots."""
-    mask: Bools = view.alive
-    if not view.trees.is_single:
-        mask = mask & (view.root == np.arange(len(mask)))
-    for any_of in query.root_required:
-        mask = mask & filters.has_any_trait(view, any_of)
-    if query.root_forbidden:
-        mask = mask & ~filters.has_any_trait(view, query.root_forbidden)
-    return mask
 
 
 def _among(anchors: frozenset[int] | None, roots: Ints) -> Ints:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts, ResourceClass, Trait
-    from moorage.engine.view import Stock, View
+    from moorage.engine.view import Site, Stock, View
 
     Bools: TypeAlias = NDArray[np.bool_]
 
@@ -58,84 +58,84 @@ def passing(start: Bools, filters: Iterable[Filter]) -> Bools:
 # --- traits ---------------------------------------------------------------------------------
 
 
-def has_trait(view: View, trait: Trait) -> Bools:
+def has_trait(site: Site, trait: Trait) -> Bools:
     """Rows of providers that carry the trait themselves."""
-    mask = view.traits.get(trait)
-    return np.zeros(len(view.alive), dtype=np.bool_) if mask is None else mask
+    mask = site.traits.get(trait)
+    return np.zeros(len(site.alive), dtype=np.bool_) if mask is None else mask
 
 
-def has_any_trait(view: View, traits: Iterable[Trait]) -> Bools:
+def has_any_trait(site: Site, traits: Iterable[Trait]) -> Bools:
     """Rows of providers that carry at least one of the traits."""
-    mask = np.zeros(len(view.alive), dtype=np.bool_)
+    mask = np.zeros(len(site.alive), dtype=np.bool_)
     for trait in traits:
-        mask = mask | has_trait(view, trait)
+        mask = mask | has_trait(site, trait)
     return mask
 
 
-def required_traits(view: View, group: RequestGroup) -> Iterator[Filter]:
+def required_traits(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """Every required set of the group, met by the provider itself."""
     for any_of in group.required:
-        yield Filter(f"trait:{'|'.join(sorted(any_of))}", has_any_trait(view, any_of))
+        yield Filter(f"trait:{'|'.join(sorted(any_of))}", has_any_trait(site, any_of))
 
 
-def forbidden_traits(view: View, group: RequestGroup) -> Iterator[Filter]:
+def forbidden_traits(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """No forbidden trait on the provider itself."""
     for trait in sorted(group.forbidden):
-        yield Filter(f"forbidden:{trait}", ~has_trait(view, trait))
+        yield Filter(f"forbidden:{trait}", ~has_trait(site, trait))
 
 
 # --- aggregates and trees -----------------------------------------------------------------
 
 
-def in_any_aggregate(view: View, aggregates: Iterable[str]) -> Bools:
+def in_any_aggregate(site: Site, aggregates: Iterable[str]) -> Bools:
     """Rows of providers that are themselves a member of at least one of the aggregates."""
-    mask = np.zeros(len(view.alive), dtype=np.bool_)
+    mask = np.zeros(len(site.alive), dtype=np.bool_)
     for aggregate in aggregates:
-        rows = view.aggregates.get(aggregate)
+        rows = site.aggregates.get(aggregate)
         if rows is not None:
             mask[rows] = True
     return mask
 
 
-def in_every_set(view: View, sets: Iterable[Iterable[str]]) -> Bools:
+def in_every_set(site: Site, sets: Iterable[Iterable[str]]) -> Bools:
     """Rows of providers that are themselves a member of some aggregate of each set."""
-    mask = np.ones(len(view.alive), dtype=np.bool_)
+    mask = np.ones(len(site.alive), dtype=np.bool_)
     for any_of in sets:
-        mask = mask & in_any_aggregate(view, any_of)
+        mask = mask & in_any_aggregate(site, any_of)
     return mask
 
 
-def own_aggregates(view: View, group: RequestGroup) -> Iterator[Filter]:
+def own_aggregates(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """The group's aggregate rules, judged by the provider's own membership."""
     for any_of in group.member_of:
-        yield Filter("aggregate", in_any_aggregate(view, any_of))
+        yield Filter("aggregate", in_any_aggregate(site, any_of))
     if group.not_member_of:
-        yield Filter("aggregate", ~in_any_aggregate(view, group.not_member_of))
+        yield Filter("aggregate", ~in_any_aggregate(site, group.not_member_of))
 
 
-def own_or_root_aggregates(view: View, group: RequestGroup) -> Iterator[Filter]:
+def own_or_root_aggregates(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """The group's aggregate rules, where membership of the root counts for its whole tree.
 
     Placement's rule for the unsuffixed group: the provider alone, or its root alone, meets every
     required set; neither is in a forbidden aggregate.
     """
     if group.member_of:
-        own = in_every_set(view, group.member_of)
-        yield Filter("aggregate", own | own[view.root])
+        own = in_every_set(site, group.member_of)
+        yield Filter("aggregate", own | own[site.root])
     if group.not_member_of:
-        own = in_any_aggregate(view, group.not_member_of)
-        yield Filter("aggregate", ~(own | own[view.root]))
+        own = in_any_aggregate(site, group.not_member_of)
+        yield Filter("aggregate", ~(own | own[site.root]))
 
 
-def in_tree(view: View, group: RequestGroup) -> Iterator[Filter]:
+def in_tree(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """Only providers of the named provider's tree, when the group names one."""
     if group.in_tree is None:
         return
-    row = view.row_of.get(group.in_tree)
+    row = site.row_of.get(group.in_tree)
     if row is None:
-        yield Filter("in_tree", np.zeros(len(view.alive), dtype=np.bool_))
+        yield Filter("in_tree", np.zeros(len(site.alive), dtype=np.bool_))
     else:
-        yield Filter("in_tree", view.root == view.root[row])
+        yield Filter("in_tree", site.root == site.root[row])
 
 
 # --- resources ----------------------------------------------------------------------------
@@ -202,19 +202,19 @@ def same_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
     yield from resources(view, group.resources)
 
 
-def right_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
+def right_provider(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """The same but for resources."""
-    yield from required_traits(view, group)
-    yield from forbidden_traits(view, group)
-    yield from own_aggregates(view, group)
-    yield from in_tree(view, group)
+    yield from required_traits(site, group)
+    yield from forbidden_traits(site, group)
+    yield from own_aggregates(site, group)
+    yield from in_tree(site, group)
 
 
-def any_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
+def any_provider(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """The rules each provider serving the unsuffixed group must meet, whatever it gives.
 
     Required traits are missing on purpose: they are met by the providers of a candidate together.
     """
-    yield from forbidden_traits(view, group)
-    yield from own_or_root_aggregates(view, group)
-    yield from in_tree(view, group)
+    yield from forbidden_traits(site, group)
+    yield from own_or_root_aggregates(site, group)
+    yield from in_tree(site, group)

@@ -28,11 +28,21 @@ _RARE: Final = 2
 """What more than one in so many trees has is not rare enough to begin with."""
 
 
+def named(snapshot: Snapshot, query: CandidateQuery) -> Ints | None:
+    """Root rows of the only trees there may be, by `in_tree` and the query's anchors, or None."""
+    found = query.anchors
+    for uuid in {group.in_tree for group in query.groups} - {None}:
+        row = snapshot.row_of.get(str(uuid))
+        tree = frozenset() if row is None else frozenset({int(snapshot.root[row])})
+        found = tree if found is None else found & tree
+    return None if found is None else np.array(sorted(found), dtype=np.int64)
+
+
 def promising(snapshot: Snapshot, query: CandidateQuery) -> Ints:
-    """Root rows of the trees that can possibly serve a query without sharing, ascending."""
-    named = _named(snapshot, query)
-    if named is not None:
-        return np.array(sorted(named), dtype=np.int64)
+    """Root rows of the trees that can possibly serve a query without sharing, ascending.
+
+    A query that names its trees has no need of it.
+    """
     roots = snapshot.trees.distinct
     least, holders = len(roots) // _RARE, None
     for many, found in _rarities(snapshot, query):
@@ -44,16 +54,6 @@ def promising(snapshot: Snapshot, query: CandidateQuery) -> Ints:
     if len(each) == 1 and snapshot.trees.is_single:
         return each[0].astype(np.int64, copy=False)
     return distinct(snapshot.root[np.concatenate(each)], len(snapshot.root))
-
-
-def _named(snapshot: Snapshot, query: CandidateQuery) -> frozenset[int] | None:
-    """Root rows of the only trees there may be, by `in_tree` and the query's anchors, or None."""
-    found = query.anchors
-    for uuid in {group.in_tree for group in query.groups} - {None}:
-        row = snapshot.row_of.get(str(uuid))
-        tree = frozenset() if row is None else frozenset({int(snapshot.root[row])})
-        found = tree if found is None else found & tree
-    return found
 
 
 def _rarities(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Rows: TypeAlias = NDArray[np.int32]
     Bools: TypeAlias = NDArray[np.bool_]
+    Chosen: TypeAlias = NDArray[np.integer] | slice
+    _Places: TypeAlias = tuple[Rows, Rows, Chosen]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -68,8 +70,8 @@ class Stock(Protocol):
         """Whether any has a least unit or a step other than 1."""
 
 
-class View(Protocol):
-    """P rows, as `engine.snapshot.Snapshot` describes them."""
+class Site(Protocol):
+    """P rows, as `engine.snapshot.Snapshot` describes them, but for what resources they have."""
 
     @property
     def row_of(self) -> Mapping[str, int]:
@@ -88,10 +90,6 @@ class View(Protocol):
         """[P] False for rows of deleted providers."""
 
     @property
-    def classes(self) -> Mapping[str, Stock]:
-        """Columns by resource class."""
-
-    @property
     def traits(self) -> Mapping[str, Bools]:
         """Trait -> [P] mask."""
 
@@ -104,17 +102,25 @@ class View(Protocol):
         """Living rows by root."""
 
 
+class View(Site, Protocol):
+    """The same with their resources."""
+
+    @property
+    def classes(self) -> Mapping[str, Stock]:
+        """Columns by resource class."""
+
+
 class _Each(Mapping[str, U]):
     """A mapping seen through a function, each value made when it is first looked up."""
 
-    def __init__(self, source: Mapping[str, T], change: Callable[[T], U]) -> None:
+    def __init__(self, source: Mapping[str, T], change: Callable[[str, T], U]) -> None:
         self._source = source
         self._change: Callable[..., U] = change
         self._made: dict[str, U] = {}
 
     def __getitem__(self, key: str) -> U:
         if key not in self._made:
-            self._made[key] = self._change(self._source[key])
+            self._made[key] = self._change(key, self._source[key])
         return self._made[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -130,8 +136,8 @@ class _Piece:
 
     rows: Rows
     position: Rows
+    chosen: Chosen
     whole: ClassColumns
-    chosen: NDArray[np.integer] | slice
 
     @property
     def min_unit(self) -> Ints:
@@ -162,8 +168,8 @@ class _Piece:
         return self.whole.stepped
 
 
-class Part:
-    """Some provider trees as a fleet of their own; `rows` are their rows in the snapshot.
+class Plot:
+    """Some provider trees, as far as they stay what they are while bookings come and go.
 
     Rows are tree by tree, in the order of the roots. Neighbours in the fleet are looked at where
     they stand; others are copied together.
@@ -171,7 +177,6 @@ class Part:
 
     def __init__(self, snapshot: Snapshot, roots: Ints) -> None:
         """Of the trees with these root rows, ascending."""
-        self._snapshot = snapshot
         if snapshot.trees.is_single:
             self.rows = roots
             self.root = self._every = np.arange(len(roots), dtype=np.int32)
@@ -184,52 +189,78 @@ class Part:
         self._chosen = _span(self.rows) if follow else self.rows
         self.alive = np.ones(len(self.rows), dtype=np.bool_)
         self.trees = Grouping(self._every, self.root)
+        # Not the snapshot itself: whoever keeps a plot would keep all its bookings.
+        self._uuids, self._parent = snapshot.uuids, snapshot.parent
+        self.traits: Mapping[str, Bools] = _Each(snapshot.traits, self._mask)
+        """Masks over the trees."""
+        self.aggregates: Mapping[str, Rows] = _Each(snapshot.aggregates, self._members)
+        """Members among the trees' rows."""
+        self._places: dict[str, tuple[Rows, _Places]] = {}
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
         """UUID -> row, of every provider of the trees."""
-        uuids = self._snapshot.uuids
+        uuids = self._uuids
         return {uuids[row]: number for number, row in enumerate(self.rows.tolist())}
 
     @cached_property
     def parent(self) -> Rows:
         """[P]."""
-        above = self._snapshot.parent[self._chosen]
+        above = self._parent[self._chosen]
         order = np.argsort(self.rows, kind="stable")
         found = order[np.searchsorted(self.rows, np.maximum(above, 0), sorter=order) % len(order)]
         return np.where(above < 0, -1, found).astype(np.int32)
 
-    @cached_property
-    def traits(self) -> Mapping[str, Bools]:
-        """Masks over the trees."""
-        return _Each(self._snapshot.traits, lambda mask: mask[self._chosen])
+    def stock(self, name: str, columns: ClassColumns) -> Stock:
+        """One class's columns over the trees."""
+        known = self._places.get(name)
+        if known is None or known[0] is not columns.position:
+            known = self._places[name] = (columns.position, self._places_of(columns))
+        return _Piece(*known[1], columns)
 
-    @cached_property
-    def aggregates(self) -> Mapping[str, Rows]:
-        """Members among the trees' rows."""
+    def _mask(self, _trait: str, mask: Bools) -> Bools:
+        return mask[self._chosen]
 
-        def inside(members: Rows) -> Rows:
-            at = np.minimum(np.searchsorted(members, self.rows), len(members) - 1)
-            return np.flatnonzero(members[at] == self.rows).astype(np.int32)
+    def _members(self, _aggregate: str, members: Rows) -> Rows:
+        at = np.minimum(np.searchsorted(members, self.rows), len(members) - 1)
+        return np.flatnonzero(members[at] == self.rows).astype(np.int32)
 
-        return _Each(self._snapshot.aggregates, inside)
-
-    @cached_property
-    def classes(self) -> Mapping[str, Stock]:
-        """Columns over the trees."""
-        return _Each(self._snapshot.classes, self._part)
-
-    def _part(self, columns: ClassColumns) -> _Piece:
+    def _places_of(self, columns: ClassColumns) -> _Places:
         every, chosen = self._every, self._chosen
         if len(columns.rows) == len(columns.position):  # each provider has the class
-            return _Piece(every, every, columns, chosen)
+            return every, every, chosen
         at = columns.position[chosen]
         rows = np.flatnonzero(at >= 0).astype(np.int32)
         if len(rows) == len(at):
-            return _Piece(every, every, columns, _span(at) if isinstance(chosen, slice) else at)
+            return every, every, _span(at) if isinstance(chosen, slice) else at
         position = np.full(len(at), -1, dtype=np.int32)
         position[rows] = every[: len(rows)]
-        return _Piece(rows, position, columns, at[rows])
+        return rows, position, at[rows]
+
+
+class Part:
+    """A plot with what there is on it at one revision: a fleet of its own."""
+
+    def __init__(self, plot: Plot, classes: Mapping[str, ClassColumns]) -> None:
+        self._plot = plot
+        self.rows = plot.rows
+        """Its rows in the snapshot."""
+        self.root = plot.root
+        self.alive = plot.alive
+        self.trees = plot.trees
+        self.traits = plot.traits
+        self.aggregates = plot.aggregates
+        self.classes: Mapping[str, Stock] = _Each(classes, plot.stock)
+
+    @property
+    def row_of(self) -> Mapping[str, int]:
+        """UUID -> row."""
+        return self._plot.row_of
+
+    @property
+    def parent(self) -> Rows:
+        """[P]."""
+        return self._plot.parent
 
 
 def _span(rows: NDArray[np.integer]) -> slice:
