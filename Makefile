@@ -89,8 +89,10 @@ soak: install  ## half an hour of everything at once on SQLite, then on PostgreS
 	    --report $(or $(REPORT),.cache/soak.md) || exit 1; \
 	done
 
-crash: install  ## kill services and the database hundreds of times (KILLS=300)
-	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) $(BIN)/python -m pytest tests/scenarios/crash
+crash: install  ## kill services and the database hundreds of times, on each database (KILLS=300 REPORT=.cache/crash.md)
+	rm -f $(or $(REPORT),.cache/crash.md)
+	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) MOORAGE_CRASH_REPORT=$(abspath $(or $(REPORT),.cache/crash.md)) \
+	  $(BIN)/python -m pytest tests/scenarios/crash
 
 fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
 	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)
