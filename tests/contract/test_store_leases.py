@@ -154,6 +154,14 @@ def test_what_is_still_to_be_done_is_dropped_and_the_record_stays(
     assert [one.id for one in store.effects("l")] == ["done"]
 
 
+def test_only_effects_of_some_kinds_are_dropped(store: Ledger, clock: SetClock) -> None:
+    told = replace(effect("told", 2_000), kind=EffectKind.NOTIFY)
+    write(store, *(PutEffect(one, None) for one in (effect("edge", 2_000), told)))
+    write(store, DropEffects("l", frozenset({EffectKind.ACTIVATE, EffectKind.END})))
+    clock.instant = 3_000
+    assert [one.id for one in store.due_effects(10)] == ["told"]
+
+
 def test_an_allocation_may_end_and_its_rewrites_end_with_it(store: Ledger, clock: SetClock) -> None:
     write(store, replace(allocate("s", {"a": {"VCPU": 6}}), until=4_000))
     write(store, hold("later", "a", 8, period=Period(4_000, 6_000)))

@@ -38,8 +38,30 @@ class EffectKind(StrEnum):
     """Tell a lease's owner of an edge."""
     RELEASE = "release"
     """Free what of a lease nobody has claimed."""
+    ACT = "act"
+    """An action that a lease's owner wants done before an edge is due."""
     HOOK = "hook"
-    """Have the operator's hook do something: delete a server, boot one."""
+    """Have the operator's hook do what a lease's owner named."""
+    EVICT = "evict"
+    """The end of a preemptible server has come that yields to a lease."""
+    DELETE = "delete"
+    """Have a server ended by whoever ends servers here."""
+
+
+TIMERS: Final = frozenset(
+    {
+        EffectKind.PREPARE,
+        EffectKind.ACTIVATE,
+        EffectKind.END,
+        EffectKind.CLOSE,
+        EffectKind.RELEASE,
+        EffectKind.ACT,
+    }
+)
+"""What follows from a lease's terms: forgotten and written anew when they change.
+
+All others are facts that somebody must hear of, whatever happens to the lease afterwards.
+"""
 
 
 class EffectState(StrEnum):

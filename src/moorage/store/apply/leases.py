@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select
 from moorage.domain.effects import EffectState
 from moorage.store import bodies, tables
 from moorage.store.apply.kinds import OF, Kind, write
+from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
     from moorage.domain.changes import DropEffects, PutEffect, PutLease
@@ -24,8 +25,10 @@ _NEW_RESERVATIONS: Final = insert(tables.reservations)
 _NO_RESERVATIONS: Final = delete(tables.reservations).where(
     _r.id.in_(bindparam("some", expanding=True))
 )
+_PENDING: Final = (_e.subject == OF) & (_e.state == EffectState.PENDING.value)
+_TO_BE_DONE: Final = select(_e.body).where(_PENDING)
 _NO_EFFECTS: Final = delete(tables.effects).where(
-    _e.subject == OF, _e.state == EffectState.PENDING.value
+    _PENDING, _e.id.in_(bindparam("some", expanding=True))
 )
 
 
@@ -78,4 +81,8 @@ def put_effect(batch: Batch, change: PutEffect) -> None:
 
 def drop_effects(batch: Batch, change: DropEffects) -> None:
     """See `DropEffects`."""
-    batch.connection.do(_NO_EFFECTS, {"of": change.subject})
+    bodies_ = batch.connection.scalars(_TO_BE_DONE, {"of": change.subject}).all()
+    pending = [bodies.EFFECT.decode(body) for body in bodies_]
+    gone = [one.id for one in pending if change.kinds is None or one.kind in change.kinds]
+    for some in chunks(gone):
+        batch.connection.do(_NO_EFFECTS, {"of": change.subject, "some": some})
