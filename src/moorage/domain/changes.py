@@ -207,8 +207,8 @@ class PutBookings:
 class DropBookings:
     """Drop the holds of these consumers; consumers without any are passed over.
 
-    With `decision`, only those held for it and not claimed: what another decision holds, or
-    somebody has claimed meanwhile, stays.
+    With `decision`, only those held or reserved for it and not claimed: what another decision
+    holds, or somebody has claimed meanwhile, stays.
     """
 
     consumers: frozenset[str]

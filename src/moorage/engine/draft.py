@@ -79,6 +79,7 @@ class Draft:
             fields["whereabouts"] = self._whereabouts()
             fields |= self._counters()
             fields |= self._classes()
+            fields["preemptible"] = self._preemptible()
             if self._structure_differs():
                 fields |= self._structure()
             fields["traits"] = self._traits()
@@ -122,6 +123,19 @@ class Draft:
             column[rows] = values
             fields[field] = column
         return fields
+
+    def _preemptible(self) -> Bools:
+        """Rows with a preemptible booking; the old ones where nothing differs."""
+        now = [
+            state is not None and any(one.preemptible for one in state.bookings)
+            for state in self.changed.values()
+        ]
+        old, rows = self.old.preemptible, list(self.changed)
+        if len(old) == self.size and np.array_equal(old[rows], now):
+            return old
+        column = self._grown(old, 0)
+        column[rows] = now
+        return column.astype(np.bool_, copy=False)
 
     def _structure_differs(self) -> bool:
         for row, state in self.changed.items():

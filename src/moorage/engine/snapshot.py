@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     Rows: TypeAlias = NDArray[np.int32]
     Bools: TypeAlias = NDArray[np.bool_]
 
-__all__ = ["ClassColumns", "ProviderState", "Snapshot"]
+__all__ = ["EVER", "ClassColumns", "ProviderState", "Snapshot"]
+
+EVER: Final = Period(0)
+"""All of time, as far as anybody looks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,8 @@ class Snapshot:
     """[P] what the store handed over; None for rows of deleted providers."""
     breaks: Ints = field(repr=False)
     """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
+    preemptible: Bools = field(repr=False)
+    """[P] whether any booking on the row may be ended for a lease."""
     cache: dict[object, object] = field(default_factory=dict, repr=False)
     """What was derived from names, trees and topology: shared as long as these stay."""
     whereabouts: Whereabouts | None = field(default=None, repr=False)
@@ -108,6 +113,7 @@ class Snapshot:
             topology=EMPTY,
             states=Chunks(),
             breaks=ints,
+            preemptible=np.zeros(0, dtype=np.bool_),
         )
 
     # --- the next snapshot ----------------------------------------------------------------
@@ -200,15 +206,29 @@ class Snapshot:
         """Rows of the whole tree under a root, the root's own included, ascending."""
         return self._forest().trees.of(root_row)
 
-    def occupants(self, root_row: int) -> tuple[Occupant, ...]:
-        """Everybody with a live booking anywhere in the tree, once each."""
+    def occupants(self, root_row: int, period: Period = EVER) -> tuple[Occupant, ...]:
+        """Everybody with a live booking anywhere in the tree at some time of `period`, once each.
+
+        Who is overrun is there whenever the period is.
+        """
         found: dict[str, Occupant] = {}
         for row in self.tree(root_row).tolist():
-            live = {one.consumer for one in self.bookings_of(row)}
+            live = self.consumers_in(row, period)
             for occupant in self.state(row).occupants:
                 if occupant.consumer in live:
                     found[occupant.consumer] = occupant
         return tuple(found.values())
+
+    def consumers_in(self, row: int, period: Period) -> set[str]:
+        """Consumers with a live booking on a living row at some time of `period`."""
+        now = self.taken_at
+        return {
+            one.consumer
+            for one in self.state(row).bookings
+            if one.live(now)
+            and one.period.start < period.end
+            and one.occupies_until(now) > period.start
+        }
 
     def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
         """Rows on which the consumer has stored bookings, live or lapsed."""

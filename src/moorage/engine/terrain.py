@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from moorage.domain.period import Period
     from moorage.domain.placement import Occupant
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.resources import Amounts
@@ -64,7 +65,7 @@ class Terrain:
     levels: Mapping[Level, tuple[Ints, tuple[str, ...]]]
     """Level (not `host`) -> domain number or -1 per host [H], and the numbers' names."""
     occupants_of: Callable[[int], Sequence[Occupant]]
-    """Row -> everybody booked anywhere in the host's tree."""
+    """Row -> everybody booked anywhere in the host's tree at some time of the request's period."""
 
     @property
     def host_count(self) -> int:
@@ -134,7 +135,7 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             level: (snapshot.domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
             for level in _levels(topology)
         },
-        occupants_of=_occupants(snapshot, rows),
+        occupants_of=_occupants(snapshot, rows, request.period),
     )
 
 
@@ -157,7 +158,9 @@ def _hosts(snapshot: Snapshot) -> Ints:
     return rows if sharing is None else rows[~sharing[rows]]
 
 
-def _occupants(snapshot: Snapshot, rows: Ints) -> Callable[[int], Sequence[Occupant]]:
+def _occupants(
+    snapshot: Snapshot, rows: Ints, period: Period
+) -> Callable[[int], Sequence[Occupant]]:
     """Who is on a host, looked up once; most hosts have no children, and then it is quick."""
     parents = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     parents[snapshot.parent[snapshot.alive & (snapshot.parent >= 0)]] = True
@@ -166,10 +169,9 @@ def _occupants(snapshot: Snapshot, rows: Ints) -> Callable[[int], Sequence[Occup
     def of(row: int) -> Sequence[Occupant]:
         host = int(rows[row])
         if parents[host]:
-            return snapshot.occupants(host)
-        state = snapshot.state(host)
-        live = {one.consumer for one in state.bookings if one.live(snapshot.taken_at)}
-        return tuple(one for one in state.occupants if one.consumer in live)
+            return snapshot.occupants(host, period)
+        live = snapshot.consumers_in(host, period)
+        return tuple(one for one in snapshot.state(host).occupants if one.consumer in live)
 
     return of
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
     Changeset,
     ExpectEnsemble,
@@ -25,20 +24,21 @@ from moorage.usecases.labels import domains_of
 from moorage.usecases.limits import claim_within
 from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
-from moorage.usecases.writing import member_consumer
+from moorage.usecases.writing import claimed_bookings, member_consumer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.compare import Requested
     from moorage.usecases.parts import Parts
-    from moorage.usecases.ports import Caller
+    from moorage.usecases.ports import Caller, Store
     from moorage.usecases.proposal import Naming, Settled
 
 ZONES = frozenset({"zone", "az", "availability_zone"})
@@ -85,7 +85,8 @@ def claim(
         InvalidDescription: the server request cannot be understood.
         DescriptionMismatch: it asks for more than was decided, or for another thing.
         HoldExpired: the hold lapsed.
-        WrongState: the member's place is claimed already, or the decision is over.
+        WrongState: the member's place is claimed already, the decision is over, or its lease has
+            not begun.
         DuplicateName: the id was used by another request.
         Busy: too many claims of the decision at once.
     """
@@ -110,7 +111,8 @@ def _claim(
     snapshot = parts.store.snapshot()
     now = snapshot.taken_at
     check_held(decision, now)
-    place = _free_place(snapshot, ensemble, decision, second.member)
+    check_begun(parts.store, decision, now)
+    place, held = _free_place(snapshot, ensemble, decision, second.member)
     comparison = compared(snapshot, ensemble, second.member, requested, place)
     demand_agreement(second.member, comparison)
     lapses_at = now + claim_within(parts.limits, second.lifetime)
@@ -118,15 +120,34 @@ def _claim(
     if dry_run:
         return Claimed(made_claim, ensemble, comparison, dry_run=True)
     taken = replace(place, allocations=MappingProxyType({place.host: requested.resources}))
-    changes = taking(ensemble, decision, taken, made_claim)
+    changes = taking(ensemble, decision, taken, made_claim, held)
     parts.store.commit(Changeset(changes))
     return Claimed(parts.store.claim(made_claim.id), ensemble, comparison)
 
 
-def taking(ensemble: Ensemble, decision: Decision, taken: Place, made: Claim) -> tuple[Change, ...]:
+def check_begun(store: Store, decision: Decision, now: Instant) -> None:
+    """Let a decision pass whose places may be claimed by now: a lease's only while that is active.
+
+    Raises:
+        WrongState: the lease has not begun, or is over.
+    """
+    if decision.lease_id is None:
+        return
+    lease = store.lease(decision.lease_id)
+    if not lease.claimable(now):
+        raise WrongState(
+            f"places of lease {lease.id} can be claimed during {lease.terms.period};"
+            f" it is {lease.state}"
+        )
+
+
+def taking(
+    ensemble: Ensemble, decision: Decision, taken: Place, made: Claim, held: Iterable[Booking]
+) -> tuple[Change, ...]:
     """A claim, the place it takes in the decision, and the bookings that keep it.
 
-    Only while the decision holds the place, and the member is in the ensemble.
+    Only while the decision holds the place, and the member is in the ensemble. `held` are the
+    bookings that kept it so far.
     """
     member = ensemble.member(made.member)
     places = MappingProxyType({**decision.places, made.member: taken})
@@ -140,7 +161,7 @@ def taking(ensemble: Ensemble, decision: Decision, taken: Place, made: Claim) ->
         PutClaim(made, None),
         PutBookings(
             member_consumer(ensemble, member),
-            claimed_bookings(member, taken, decision, made.lapses_at),
+            claimed_bookings(held, made.lapses_at, taken.allocations),
         ),
     )
 
@@ -179,24 +200,6 @@ def comparison_of(claim: Claim) -> Comparison:
     )
 
 
-def claimed_bookings(
-    member: Member, place: Place, decision: Decision, lapses_at: Instant
-) -> tuple[Booking, ...]:
-    """The bookings that keep a claimed place."""
-    return tuple(
-        Booking(
-            consumer=member.uuid,
-            provider=provider,
-            amounts=amounts,
-            period=decision.period,
-            state=BookingState.CLAIMED,
-            lapses_at=lapses_at,
-            decision=decision.id,
-        )
-        for provider, amounts in place.allocations.items()
-    )
-
-
 def compared(
     snapshot: Snapshot,
     ensemble: Ensemble,
@@ -220,17 +223,18 @@ def zones_of(snapshot: Snapshot, row: int) -> frozenset[str]:
 
 def _free_place(
     snapshot: Snapshot, ensemble: Ensemble, decision: Decision, name: MemberName
-) -> Place:
+) -> tuple[Place, tuple[Booking, ...]]:
     place = decision.places.get(name)
     if place is None:
         raise NotFound("member", str(name))
     state = decision.state_at(snapshot.taken_at)
     if state is not DecisionState.HELD:
         raise WrongState(f"cannot claim from a decision that is {state}")
-    status = standing(snapshot, ensemble).of(name)
+    stand = standing(snapshot, ensemble)
+    status = stand.of(name)
     if status is not MemberStatus.HELD:
         raise WrongState(f"the place of {name} is not free to claim: it is {status}")
-    return place
+    return place, stand.bookings[name]
 
 
 def _made_before(

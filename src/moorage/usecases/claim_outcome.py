@@ -23,6 +23,7 @@ from moorage.domain.decisions import (
 )
 from moorage.domain.errors import HoldExpired
 from moorage.usecases.access import own_claim
+from moorage.usecases.leases.carried import carried_on
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal, Settled
 from moorage.usecases.settle import settle
@@ -140,6 +141,7 @@ def _fail_and_redecide(parts: Parts, caller: Caller, claim_id: str, *, dry_run: 
     decision = parts.store.decision(claim.decision_id)
     place = decision.places.get(claim.member)
     member: frozenset[MemberName] = frozenset({claim.member})
+    carried = carried_on(parts, decision)
     proposal = Proposal(
         ensemble,
         ensemble.generation,
@@ -151,8 +153,10 @@ def _fail_and_redecide(parts: Parts, caller: Caller, claim_id: str, *, dry_run: 
                 ClaimState.BUILDING.value,
                 not_after=claim.lapses_at,
             ),
+            *carried.also(made),
         ),
         dropped_claims=frozenset({claim.id}),
+        promise=carried.promise,
     )
     settled = settle(parts, proposal, ask_as(decision), Naming(parts.ids.uuid()), dry_run=dry_run)
     ended = failed if dry_run else parts.store.claim(claim.id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import Changeset, DropBookings, ExpectEnsemble, PutDecision
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.usecases.access import check_generation, own_decision
+from moorage.usecases.claim import check_begun
 from moorage.usecases.hold import check_held, held_of
 from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
@@ -51,7 +52,7 @@ def confirm(
     Raises:
         NotFound: no such decision for this caller.
         HoldExpired: it lapsed before.
-        WrongState: it is not held any more.
+        WrongState: it is not held any more, or is a lease's that is not active.
         StaleGeneration: the decision has another generation.
     """
 
@@ -68,6 +69,7 @@ def confirm(
 def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> Confirmed:
     snapshot = parts.store.snapshot()
     check_held(decision, snapshot.taken_at)
+    check_begun(parts.store, decision, snapshot.taken_at)
     state = decision_after(decision.state, DecisionStep.CONFIRM)
     ensemble = parts.store.ensemble(decision.ensemble_id)
     stand = standing(snapshot, ensemble)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
+    from moorage.usecases.looking import Look
     from moorage.usecases.parts import Parts
     from moorage.usecases.proposal import Naming, Proposal
     from moorage.usecases.standing import Standing
@@ -32,6 +33,8 @@ class Answer:
     found: Found
     before: Decision | None
     """The newest decision about the ensemble, in whatever state."""
+    look: Look
+    """What came with `found`."""
 
 
 def decision_for(
@@ -46,18 +49,22 @@ def decision_for(
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
     held = _to_hold(found, stand)
-    _check_quota(parts, ensemble, held, released=_held(stand))
+    if proposal.promise is None:
+        _check_quota(parts, ensemble, held, released=_held(stand))
     more = _additional(parts, found, ask)
     # The hold counts from when the answer is there, not from when it was asked for.
     now = parts.store.now()
-    expires_at = inherited_end(ask, answer.before, now) or now + hold
+    if proposal.promise is not None:
+        expires_at = proposal.promise.expires_at
+    else:
+        expires_at = inherited_end(ask, answer.before, now) or now + hold
     return Decision(
         id=naming.id,
         ensemble_id=ensemble.id,
         project_id=ensemble.project_id,
         ensemble_generation=0 if proposal.generation is None else proposal.generation + 1,
         state=_first_state(held > 0, MemberStatus.BUILDING in stand.status.values()),
-        period=request.period,
+        period=answer.look.period,
         expires_at=expires_at,
         hold=expires_at - now,
         objective=ask.objective,
@@ -81,6 +88,8 @@ def decision_for(
         digest=naming.digest,
         created_at=now,
         updated_at=now,
+        preemptible=ask.preemptible,
+        lease_id=None if proposal.promise is None else proposal.promise.lease_id,
     )
 
 
@@ -134,7 +143,12 @@ def _to_hold(found: Found, stand: Standing) -> int:
 
 
 def bounded(parts: Parts, decision: Decision, answer: Answer) -> tuple[Change, ...]:
-    """What is held, judged once more in the commit: others hold at the same time."""
+    """What is held, judged once more in the commit: others hold at the same time.
+
+    A lease's places are not among them.
+    """
+    if decision.lease_id is not None:
+        return ()
     wanted = _to_hold(answer.found, answer.stand)
     limit = parts.limits.held_members
     return (BoundHeld(decision.project_id, limit, wanted),) if wanted else ()

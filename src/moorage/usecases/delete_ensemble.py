@@ -19,6 +19,8 @@ from moorage.domain.decisions import (
     DecisionStep,
     decision_after,
 )
+from moorage.domain.errors import InUse
+from moorage.domain.leases import LeaseState
 from moorage.usecases.access import check_generation, own_ensemble
 from moorage.usecases.patience import again
 from moorage.usecases.writing import current_decision, ended
@@ -44,11 +46,14 @@ def delete_ensemble(
     Raises:
         NotFound: no such ensemble for this caller.
         StaleGeneration: it has another generation.
+        InUse: it has a lease that is not closed.
     """
 
     def attempt() -> Ensemble:
         ensemble = own_ensemble(parts.store, caller, ensemble_id)
         check_generation(ensemble, generation)
+        if any(one.state is not LeaseState.CLOSED for one in parts.store.leases_of(ensemble.id)):
+            raise InUse("ensemble", f"{ensemble.id} with a lease")
         if not dry_run:
             parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
         return ensemble

@@ -14,12 +14,12 @@ from moorage.domain.changes import (
     PutDecision,
 )
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
-from moorage.domain.errors import HoldExpired, LimitExceeded
+from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
 from moorage.domain.period import SECOND
 from moorage.usecases.access import check_generation, own_decision
 from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
-from moorage.usecases.writing import hold_booking, member_consumer
+from moorage.usecases.writing import member_consumer
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
@@ -44,7 +44,7 @@ def renew(
     Raises:
         NotFound: no such decision for this caller.
         HoldExpired: it lapsed already.
-        WrongState: it is no longer held.
+        WrongState: it is no longer held, or a lease's.
         LimitExceeded: too long from now, or too often.
         StaleGeneration: the decision has another generation.
     """
@@ -52,6 +52,7 @@ def renew(
     def attempt() -> Decision:
         decision = own_decision(parts.store, caller, decision_id)
         check_generation(decision, generation)
+        _check_free(decision)
         return _renew(parts, decision, until, dry_run=dry_run)
 
     return again(parts, attempt)
@@ -83,8 +84,9 @@ def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -
         PutDecision(renewed, decision.generation, not_after=decision.expires_at),
         ExpectEnsemble(ensemble.id, ensemble.generation),
     ]
-    for member in held_of(standing(snapshot, ensemble), ensemble, decision):
-        bookings = hold_booking(member, decision.places[member.name], renewed)
+    stand = standing(snapshot, ensemble)
+    for member in held_of(stand, ensemble, decision):
+        bookings = tuple(replace(one, lapses_at=until) for one in stand.bookings[member.name])
         changes.append(PutBookings(member_consumer(ensemble, member), bookings))
     parts.store.commit(Changeset(tuple(changes)))
     return parts.store.decision(decision.id)
@@ -102,13 +104,14 @@ def release(
 
     Raises:
         NotFound: no such decision for this caller.
-        WrongState: there is nothing to release any more.
+        WrongState: there is nothing to release any more, or it is a lease's.
         StaleGeneration: the decision has another generation.
     """
 
     def attempt() -> Decision:
         decision = own_decision(parts.store, caller, decision_id)
         check_generation(decision, generation)
+        _check_free(decision)
         return _release(parts, decision, dry_run=dry_run)
 
     return again(parts, attempt)
@@ -131,6 +134,12 @@ def _release(parts: Parts, decision: Decision, *, dry_run: bool) -> Decision:
         )
     )
     return parts.store.decision(decision.id)
+
+
+def _check_free(decision: Decision) -> None:
+    """Let a decision pass that is held for its own sake."""
+    if decision.lease_id is not None:
+        raise WrongState(f"it is the placement of lease {decision.lease_id}: change or cancel that")
 
 
 def held_of(stand: Standing, ensemble: Ensemble, decision: Decision) -> tuple[Member, ...]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.decisions import PolicyStatus
     from moorage.domain.ensembles import Ensemble, MemberName
-    from moorage.domain.period import Duration, Period
+    from moorage.domain.period import Duration, Instant, Period
     from moorage.engine.build import Built
     from moorage.engine.problem import Outcome
     from moorage.usecases.ports import Solver
@@ -39,6 +39,10 @@ class Ask:
     """Roles whose `max_additional` is wanted."""
     as_before: bool = False
     """Hold until the decision before would have ended, if that is held; else for `hold`."""
+    until: Instant | None = None
+    """When the members' stay ends; None: never."""
+    preemptible: bool = False
+    """Whether the stay may end earlier, for a lease that needs the places."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import Ensemble, PolicyStatement
+    from moorage.domain.period import Period
     from moorage.engine.snapshot import Snapshot
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -34,9 +35,9 @@ EXCLUSIVE: Final = "exclusive"
 
 
 def kept_hosts(
-    keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble
+    keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
 ) -> Mapping[str, frozenset[str]]:
-    """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer`."""
+    """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`."""
     stranger = Occupant(
         consumer="",
         project_id=newcomer.project_id,
@@ -48,14 +49,18 @@ def kept_hosts(
             continue
         for statement in keeper.policies:
             if statement.required and statement.type == Exclusive.type:
-                closed |= _closed(snapshot, keeper, statement, stranger)
+                closed |= _closed(snapshot, keeper, statement, stranger, period)
     roots = snapshot.roots
     rows = roots[closed[roots]].tolist()
     return MappingProxyType({EXCLUSIVE: frozenset(snapshot.uuids[row] for row in rows)})
 
 
 def _closed(
-    snapshot: Snapshot, keeper: Ensemble, statement: PolicyStatement, stranger: Occupant
+    snapshot: Snapshot,
+    keeper: Ensemble,
+    statement: PolicyStatement,
+    stranger: Occupant,
+    period: Period,
 ) -> Bools:
     """[P] providers in a domain that the statement's members keep from the stranger."""
     policy = parse(statement)
@@ -63,7 +68,8 @@ def _closed(
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     if policy.forbids(stranger, keeper.project_id):
         selected = {member for edge in keeper.edges(statement) for member in edge}
-        rows = hosts_of(snapshot, (one for one in keeper.members if one.name in selected))
+        members = (one for one in keeper.members if one.name in selected)
+        rows = hosts_of(snapshot, members, period)
         if rows:
             numbers = snapshot.domains(Level(policy.tree, policy.level))
             used = np.unique(numbers[rows])

@@ -43,6 +43,14 @@ class Limits:
     """How often a request is tried that others overtake, while its time limit lasts."""
     page: int = 1000
     """The longest page of a listing."""
+    notice: Duration = 5 * MINUTE
+    """How long before its end a preemptible server is warned, and how long before a lease needs
+    its place that end is."""
+    longest_lease: Duration = 365 * DAY
+    horizon: Duration = 1095 * DAY
+    """How far ahead of now a lease may end."""
+    reservations: int = 200
+    """Roles of one lease."""
 
 
 def hold_within(limits: Limits, asked: Duration | None) -> Duration:

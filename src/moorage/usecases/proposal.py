@@ -6,14 +6,37 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from moorage.domain.bookings import Binding
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.domain.period import Duration, Instant, Period
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Where a preemptible member's stay ends before its time, for a lease that begins there."""
+
+    end: Instant
+    yields_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What makes a decision a lease's: when its places are kept, and how long unclaimed ones."""
+
+    lease_id: str
+    period: Period
+    """With the lead and the cleaning."""
+    expires_at: Instant
+    binding: Binding = Binding.PLANNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +59,12 @@ class Proposal:
     """Policies that are new or changed: they must hold for all who stand, too."""
     dropped_claims: frozenset[str] = frozenset()
     """Claims of the decision before that do not go on under the new one."""
+    promise: Promise | None = None
+    """Given where the decision is a lease's placement."""
+    or_anew: Callable[[Standing], frozenset[MemberName]] | None = None
+    """Members placed anew where `anew` alone gives no answer."""
+    taken: Mapping[MemberName, Duration] = field(default_factory=lambda: MappingProxyType({}))
+    """Members placed anew whose place is claimed at once, and for how long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +87,5 @@ class Settled:
     ensemble: Ensemble
     snapshot: Snapshot
     dry_run: bool = False
+    displaced: tuple[Displaced, ...] = ()
+    """Who ends early for it."""

@@ -6,20 +6,21 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import PutBookings, PutClaim
+from moorage.domain.changes import PutClaim
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import DescriptionMismatch, UnknownName, WrongState
 from moorage.domain.period import Period
 from moorage.usecases.access import own_decision
-from moorage.usecases.claim import Claimed, claim, claimed_bookings, new_claim, zones_of
+from moorage.usecases.claim import Claimed, check_begun, claim, new_claim, zones_of
 from moorage.usecases.compare import Comparison, compare, read
 from moorage.usecases.hold import check_held
+from moorage.usecases.leases.carried import carried_on
 from moorage.usecases.limits import claim_within
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.settle import settle
 from moorage.usecases.standing import MemberStatus, standing
-from moorage.usecases.writing import ask_as, member_consumer
+from moorage.usecases.writing import ask_as
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
@@ -83,11 +84,13 @@ def _redecide(
     comparison = compare(role, requested, frozenset())
     lifetime = claim_within(parts.limits, second.lifetime)
     made: list[Claim] = []
+    check_begun(parts.store, decision, snapshot.taken_at)
+    carried = carried_on(parts, decision)
 
     def also(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
         made[:] = [new_claim(fresh, second, comparison, naming, life)]
-        return _taking(ensemble, fresh, made[0])
+        return (PutClaim(made[0], None), *carried.also(fresh))
 
     proposal = Proposal(
         ensemble,
@@ -96,18 +99,14 @@ def _redecide(
         barred={"availability_zone": _elsewhere(snapshot, requested.zone)},
         also=also,
         roles=_roles(ensemble, role, requested),
+        promise=carried.promise,
+        taken={second.member: lifetime},
     )
     settled = settle(parts, proposal, ask_as(decision), Naming(parts.ids.uuid()), dry_run=dry_run)
     if dry_run:
         also(settled.decision)
     taken = made[0] if dry_run else parts.store.claim(naming.id)
     return Claimed(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
-
-
-def _taking(ensemble: Ensemble, fresh: Decision, made: Claim) -> tuple[Change, ...]:
-    member = ensemble.member(made.member)
-    bookings = claimed_bookings(member, fresh.places[made.member], fresh, made.lapses_at)
-    return (PutClaim(made, None), PutBookings(member_consumer(ensemble, member), bookings))
 
 
 def _roles(ensemble: Ensemble, role: Role, requested: Requested) -> tuple[Role, ...]:

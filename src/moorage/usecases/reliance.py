@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Found
     from moorage.usecases.standing import Standing
+
+_NOBODY: Final[Mapping[str, frozenset[str]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,18 @@ class Reliance:
     standing: Mapping[str, frozenset[str]]
 
 
-def reliance(snapshot: Snapshot, found: Found, stand: Standing) -> Reliance:
+def reliance(
+    snapshot: Snapshot,
+    found: Found,
+    stand: Standing,
+    evicted: Mapping[str, frozenset[str]] = _NOBODY,
+) -> Reliance:
     """Everything the judgement looked at.
 
     Where a policy asked who else is on a host, nobody may come or go in its whole tree. On the
     other hosts that members use, others may, while there is room (the commit judges that): only
-    what the hosts are must stay, and members that were not placed now must still stand there.
+    what the hosts are must stay, and members that were not placed now must still stand there, as
+    must those who are `evicted` (consumer -> providers).
     """
     asked = {
         snapshot.uuids[row]
@@ -39,6 +48,8 @@ def reliance(snapshot: Snapshot, found: Found, stand: Standing) -> Reliance:
     for name in found.built.request.fixed:
         for booking in stand.bookings[name]:
             consumers.setdefault(booking.consumer, set()).add(booking.provider)
+    for consumer, providers in evicted.items():
+        consumers.setdefault(consumer, set()).update(providers)
     used = set(found.hosts.values()).union(*consumers.values())
     return Reliance(
         relies_on={

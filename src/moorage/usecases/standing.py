@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble, Member, MemberName
-    from moorage.domain.period import Instant
+    from moorage.domain.period import Instant, Period
     from moorage.engine.snapshot import Snapshot
 
 
@@ -100,15 +100,15 @@ def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:
     )
 
 
-def hosts_of(snapshot: Snapshot, members: Iterable[Member]) -> list[int]:
-    """Rows of the hosts on which any of these members has a live booking."""
+def hosts_of(snapshot: Snapshot, members: Iterable[Member], period: Period) -> list[int]:
+    """Rows of the hosts on which any of these members is booked at some time of `period`."""
     found: set[int] = set()
     for member in members:
         consumer = consumer_of(member)
         rows = [
             row
             for row in snapshot.rows_of_consumer(consumer)
-            if any(one.consumer == consumer for one in snapshot.bookings_of(row))
+            if consumer in snapshot.consumers_in(row, period)
         ]
         if rows:
             found.add(_host(snapshot, rows))

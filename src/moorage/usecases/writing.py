@@ -6,8 +6,15 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.changes import DropBookings, PutBookings, PutClaim, PutDecision, PutEnsemble
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.changes import (
+    DropBookings,
+    EndBookings,
+    PutBookings,
+    PutClaim,
+    PutDecision,
+    PutEnsemble,
+)
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import (
     DECISION_TABLE,
@@ -20,12 +27,13 @@ from moorage.domain.decisions import (
     decision_after,
 )
 from moorage.domain.errors import ConcurrentUpdate
+from moorage.domain.period import Period
 from moorage.usecases.joint import Ask
 from moorage.usecases.ports import Page
 from moorage.usecases.standing import MemberStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from moorage.domain.changes import Change
@@ -33,10 +41,11 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member, MemberName
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
+    from moorage.domain.resources import Amounts
     from moorage.usecases.deciding import Answer
-    from moorage.usecases.joint import Found
+    from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.ports import Store
-    from moorage.usecases.proposal import Proposal
+    from moorage.usecases.proposal import Ending, Proposal
     from moorage.usecases.standing import Standing
 
 MEMBER_TYPE: Final = "MOORAGE_MEMBER"
@@ -59,7 +68,8 @@ def changes_for(
         *_supersede(store, decision, proposal, answer),
         PutDecision(decision, None),
         DropBookings(proposal.freed),
-        *_holds(proposal.ensemble, decision, answer.found, answer.stand),
+        *_displaced(decision, answer.look.displaced),
+        *_holds(proposal, decision, answer),
         *proposal.also(decision),
     )
 
@@ -89,9 +99,17 @@ def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:
 def ask_as(decision: Decision) -> Ask:
     """Ask for a decision on the terms of the present one: held until the same instant, found alike.
 
+    Its members' stay ends with that of the others, and yields as theirs does.
+
     One that is not held any more says nothing about how long: then the default is asked for.
     """
-    return Ask(as_before=True, objective=decision.objective, seed=decision.solve.seed)
+    return Ask(
+        as_before=True,
+        objective=decision.objective,
+        seed=decision.solve.seed,
+        until=None if decision.period.open_ended else decision.period.end,
+        preemptible=decision.preemptible,
+    )
 
 
 def member_consumer(ensemble: Ensemble, member: Member) -> Consumer:
@@ -104,17 +122,30 @@ def member_consumer(ensemble: Ensemble, member: Member) -> Consumer:
     )
 
 
-def hold_booking(member: Member, place: Place, decision: Decision) -> tuple[Booking, ...]:
-    """The bookings that keep a member's place for its decision."""
+def hold_booking(
+    member: Member,
+    place: Place,
+    decision: Decision,
+    *,
+    ending: Ending | None = None,
+    binding: Binding = Binding.BOUND,
+) -> tuple[Booking, ...]:
+    """The bookings that keep a member's place for its decision, until `ending` if that is given."""
+    promised = decision.lease_id is not None
+    stay = decision.period
     return tuple(
         Booking(
             consumer=member.uuid,
             provider=provider,
             amounts=amounts,
-            period=decision.period,
-            state=BookingState.HELD,
+            period=stay if ending is None else Period(stay.start, ending.end),
+            state=BookingState.RESERVED if promised else BookingState.HELD,
             lapses_at=decision.expires_at,
+            binding=binding,
             decision=decision.id,
+            preemptible=decision.preemptible,
+            yields_to=None if ending is None else ending.yields_to,
+            declared_end=None if ending is None else stay.end,
         )
         for provider, amounts in place.allocations.items()
     )
@@ -218,13 +249,67 @@ def _moved(claim: Claim, decision: Decision) -> PutClaim:
     )
 
 
-def _holds(
-    ensemble: Ensemble, decision: Decision, found: Found, stand: Standing
-) -> Iterator[Change]:
+def _displaced(decision: Decision, displaced: tuple[Displaced, ...]) -> Iterator[Change]:
+    """Those who are in a lease's way end before it."""
+    for end in sorted({one.end for one in displaced}):
+        who = frozenset(one.consumer for one in displaced if one.end == end)
+        yield EndBookings(who, end, decision.lease_id)
+
+
+def _holds(proposal: Proposal, decision: Decision, answer: Answer) -> Iterator[Change]:
     """Hold what is placed now, and what was held before and stays."""
-    fixed = found.built.request.fixed
+    ensemble, look = proposal.ensemble, answer.look
+    fixed = answer.found.built.request.fixed
+    binding = Binding.BOUND if proposal.promise is None else proposal.promise.binding
     for member in ensemble.members:
         name = member.name
-        if name in decision.places and (name not in fixed or stand.of(name) is MemberStatus.HELD):
-            bookings = hold_booking(member, decision.places[name], decision)
+        if name in look.staying:
+            stays = look.staying[name]
+            yield from _stays(ensemble, member, stays, answer.stand.bookings[name], decision)
+        elif name in decision.places and name not in fixed:
+            ending = look.endings.get(name)
+            place = decision.places[name]
+            bookings = hold_booking(member, place, decision, ending=ending, binding=binding)
+            if name in proposal.taken:
+                lapses_at = decision.created_at + proposal.taken[name]
+                bookings = claimed_bookings(bookings, lapses_at)
             yield PutBookings(member_consumer(ensemble, member), bookings)
+
+
+def _stays(
+    ensemble: Ensemble,
+    member: Member,
+    bookings: tuple[Booking, ...],
+    before: tuple[Booking, ...],
+    decision: Decision,
+) -> Iterator[Change]:
+    """What a member that stays put gets: the new decision's name, hold and end."""
+    state = bookings[0].state
+    if state is BookingState.ALLOCATED:
+        if bookings != before:
+            consumers = frozenset({bookings[0].consumer})
+            yield EndBookings(consumers, bookings[0].period.end)
+        return
+    lapses_at = {} if state is BookingState.CLAIMED else {"lapses_at": decision.expires_at}
+    kept = tuple(replace(one, decision=decision.id, **lapses_at) for one in bookings)
+    yield PutBookings(member_consumer(ensemble, member), kept)
+
+
+def claimed_bookings(
+    held: Iterable[Booking], lapses_at: Instant, amounts: Mapping[str, Amounts] | None = None
+) -> tuple[Booking, ...]:
+    """The bookings that keep a claimed place: for as long as it was held, on the same terms.
+
+    `amounts` (per provider) are what is claimed of it; None: all.
+    """
+    return tuple(
+        replace(
+            one,
+            amounts=one.amounts if amounts is None else amounts[one.provider],
+            state=BookingState.CLAIMED,
+            lapses_at=lapses_at,
+            binding=Binding.BOUND,
+        )
+        for one in held
+        if amounts is None or one.provider in amounts
+    )

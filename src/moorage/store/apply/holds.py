@@ -38,7 +38,7 @@ _OWN = select(tables.bookings).where(_HOLDS)
 _DROP = delete(tables.bookings).where(_HOLDS)
 _UNCLAIMED = (
     _b.consumer.in_(bindparam("consumers", expanding=True))
-    & (_b.state == BookingState.HELD.value)
+    & ((_b.state == BookingState.HELD.value) | (_b.state == BookingState.RESERVED.value))
     & (_b.decision == bindparam("of"))
 )
 _OWN_UNCLAIMED = select(tables.bookings).where(_UNCLAIMED)

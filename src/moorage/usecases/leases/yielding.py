@@ -1,0 +1,231 @@
+"""Who makes room for a lease: preemptible bookings that end before it needs their places.
+
+A lease is granted without displacing anybody where that is possible. Else a placement is looked
+for as if those who can be warned in time were not there; then, provider by provider, the fewest
+of them are displaced that make room for it, among equally many the youngest, then by id. That it
+displaces as few as possible in all is a preference and not proved: another placement might do with
+less.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain, combinations, islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.engine.overlay import overflow, without
+from moorage.usecases.leases.asking import Displaced
+from moorage.usecases.proposal import Ending
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.period import Duration, Instant, Period
+    from moorage.domain.placement import Place
+    from moorage.domain.resources import Amounts
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+_MOST_TRIED: Final = 2_000
+"""Sets of victims tried on one provider, before any set that makes room will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A preemptible consumer that would be there while a lease is, and could end before."""
+
+    consumer: str
+    project_id: str
+    since: Instant
+    """When its latest booking began: the youngest is displaced first."""
+    end: Instant
+    """When it ends as things are, yielding or not."""
+    declared_end: Instant
+    providers: frozenset[str]
+
+
+def last_end(now: Instant, start: Instant, notice: Duration) -> Instant | None:
+    """The end of who yields to what begins at `start`; None: it cannot be warned in time."""
+    end = max(start - notice, now + notice)
+    return end if end <= start else None
+
+
+def displaceable(
+    snapshot: Snapshot, period: Period, notice: Duration, own: Collection[str]
+) -> Mapping[str, Candidate]:
+    """Consumers that could end before `period`, by UUID.
+
+    One that is overrun has not kept an end before, and counts as everybody without one.
+    """
+    now = snapshot.taken_at
+    if last_end(now, period.start, notice) is None:
+        return {}
+    found: dict[str, list[Booking]] = {}
+    project: dict[str, str] = {}
+    for row in np.flatnonzero(snapshot.preemptible).tolist():
+        for one in snapshot.bookings_of(row):
+            if one.preemptible and now < one.period.end and one.consumer not in own:
+                found.setdefault(one.consumer, []).append(one)
+        project |= {one.consumer: one.project_id for one in snapshot.state(row).occupants}
+    return {
+        consumer: Candidate(
+            consumer=consumer,
+            project_id=project[consumer],
+            since=max(one.period.start for one in some),
+            end=max(one.period.end for one in some),
+            declared_end=max(one.declared_end or one.period.end for one in some),
+            providers=frozenset(one.provider for one in some),
+        )
+        for consumer, some in found.items()
+        if any(one.period.overlaps(period) for one in some)
+    }
+
+
+def aside(snapshot: Snapshot, consumers: Collection[str]) -> Snapshot:
+    """The fleet without these preemptible consumers."""
+    rows = np.flatnonzero(snapshot.preemptible).tolist()
+    return without(snapshot, rows, lambda one: one.consumer in consumers)
+
+
+def victims(
+    snapshot: Snapshot,
+    places: Iterable[Place],
+    candidates: Mapping[str, Candidate],
+    period: Period,
+) -> frozenset[str] | None:
+    """The candidates that are displaced for these places.
+
+    Args:
+        snapshot: with the candidates, and without whoever shall have the places.
+        places: those that are wanted, all at once.
+        candidates: see `displaceable`.
+        period: when they are wanted.
+
+    Returns:
+        None where there is no room even without all of them.
+    """
+    out: set[str] = set()
+    for provider, amounts in sorted(wanted(places).items()):
+        more = _on(snapshot, provider, amounts, candidates, frozenset(out), period)
+        if more is None:
+            return None
+        out |= more
+    return frozenset(out)
+
+
+def wanted(places: Iterable[Place]) -> Mapping[str, Amounts]:
+    """Provider UUID -> amounts of all places together."""
+    found: dict[str, Counter[str]] = {}
+    for place in places:
+        for provider, amounts in place.allocations.items():
+            found.setdefault(provider, Counter()).update(amounts)
+    return {provider: dict(amounts) for provider, amounts in found.items()}
+
+
+def _on(
+    snapshot: Snapshot,
+    provider: str,
+    amounts: Amounts,
+    candidates: Mapping[str, Candidate],
+    out: frozenset[str],
+    period: Period,
+) -> frozenset[str] | None:
+    """The fewest more that make room on one provider."""
+    state = snapshot.state(snapshot.row_of[provider])
+    here = sorted(
+        (
+            one
+            for one in candidates.values()
+            if provider in one.providers and one.consumer not in out
+        ),
+        key=lambda one: (-one.since, one.consumer),
+    )
+    there = [one for one in state.bookings if one.consumer not in out]
+
+    def fits(gone: Collection[str]) -> bool:
+        rest = (one for one in there if one.consumer not in gone)
+        inventories = state.provider.inventories
+        return overflow(inventories, rest, amounts, period, snapshot.taken_at) is None
+
+    for some in islice(_sets([one.consumer for one in here]), _MOST_TRIED):
+        if fits(some):
+            return some
+    everyone = frozenset(one.consumer for one in here)
+    if not fits(everyone):
+        return None
+    for one in reversed(here):
+        if fits(everyone - {one.consumer}):
+            everyone -= {one.consumer}
+    return everyone
+
+
+def _sets(consumers: list[str]) -> Iterator[frozenset[str]]:
+    """Sets of them: the smallest first, among equally many those named first."""
+    sizes = (combinations(consumers, size) for size in range(len(consumers) + 1))
+    return (frozenset(some) for some in chain.from_iterable(sizes))
+
+
+def displaced(
+    candidates: Mapping[str, Candidate], out: Iterable[str], end: Instant
+) -> tuple[Displaced, ...]:
+    """What becomes of those who are displaced, the youngest first."""
+    chosen = sorted((candidates[one] for one in out), key=lambda one: (-one.since, one.consumer))
+    return tuple(
+        Displaced(
+            consumer=one.consumer,
+            project_id=one.project_id,
+            end=min(end, one.end),
+            declared_end=one.declared_end,
+        )
+        for one in chosen
+    )
+
+
+def ending(
+    store: Store, snapshot: Snapshot, taken: Mapping[str, Amounts], stay: Period, notice: Duration
+) -> Ending | None:
+    """Where a stay has to end because a lease begins on one of its providers.
+
+    Args:
+        store: where decisions are.
+        snapshot: without whoever shall stay.
+        taken: provider UUID -> amounts taken there.
+        stay: as it is wished for.
+        notice: see `last_end`.
+
+    Returns:
+        None where there is room for all of `stay`.
+
+    Raises:
+        NoLease: what is in the way is no lease, or cannot be waited for.
+    """
+    now = snapshot.taken_at
+    found: list[tuple[Instant, str]] = []
+    for provider, amounts in taken.items():
+        state = snapshot.state(snapshot.row_of[provider])
+        inventories = state.provider.inventories
+        at = overflow(inventories, state.bookings, amounts, stay, now)
+        if at is None:
+            continue
+        lease = _lease_from(store, (one for one in state.bookings if one.period.start == at))
+        end = last_end(now, at, notice)
+        if lease is None or end is None:
+            raise NoLease
+        found.append((end, lease))
+    return Ending(*min(found)) if found else None
+
+
+class NoLease(Exception):
+    """What stands in the way is not a lease that begins later."""
+
+
+def _lease_from(store: Store, bookings: Iterable[Booking]) -> str | None:
+    """The lease that one of the bookings is for."""
+    for decision in sorted({one.decision for one in bookings if one.decision is not None}):
+        if (lease := store.decision(decision).lease_id) is not None:
+            return lease
+    return None

@@ -1,0 +1,334 @@
+"""Looking for an answer: the ways to look, those that ask less of others first.
+
+A decision is looked for as the ensemble asks. Where that gives nothing, a lease is looked for as if
+preemptible users were not there, who then end early for it; and a preemptible ensemble is looked
+for where it can stay a while, until somebody's lease needs the place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import InvalidDescription, ProviderConflict
+from moorage.domain.period import DAY, FOREVER, HOUR, Period
+from moorage.engine.build import state
+from moorage.engine.overlay import exchanged, worsens
+from moorage.engine.terrain import survey
+from moorage.usecases.joint import find, request_for, still_holds
+from moorage.usecases.kept import kept_hosts
+from moorage.usecases.leases.yielding import (
+    NoLease,
+    aside,
+    displaceable,
+    displaced,
+    ending,
+    last_end,
+    victims,
+    wanted,
+)
+from moorage.usecases.standing import MemberStatus, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.errors import CapacityExceeded, ConstraintViolated
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.build import Built
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.joint import Ask, Found
+    from moorage.usecases.leases.asking import Displaced
+    from moorage.usecases.leases.yielding import Candidate
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.proposal import Ending, Promise, Proposal
+    from moorage.usecases.standing import Standing
+
+BUSY_HOST: Final = "contention"
+"""Reason id of hosts that others are busy with; such hosts are only avoided, never refused."""
+
+_RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
+"""How long a preemptible ensemble is looked for where it cannot stay throughout; then any time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to look for an answer."""
+
+    anew: Callable[[Standing], frozenset[MemberName]]
+    """See `Proposal.anew`."""
+    displacing: bool = False
+    """Whether preemptible users end early for it."""
+    run: Duration | None = None
+    """Time enough for a preemptible ensemble; None: all that it asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What one round sees."""
+
+    snapshot: Snapshot
+    stand: Standing
+    keepers: tuple[Ensemble, ...]
+    """See `kept_hosts`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What one way came to."""
+
+    built: Built
+    found: Found | None
+    period: Period
+    """When the places are kept, by the decision."""
+    staying: Mapping[MemberName, tuple[Booking, ...]]
+    """Members that stay put and are booked anew: their bookings afterwards."""
+    endings: Mapping[MemberName, Ending] = field(default_factory=lambda: MappingProxyType({}))
+    """Members placed now that cannot stay throughout."""
+    displaced: tuple[Displaced, ...] = ()
+    evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Who is displaced, and the providers that each is booked on."""
+
+
+class Looking:
+    """Looks for answers to one proposal, round by round, and keeps what overtaken ones taught."""
+
+    def __init__(self, parts: Parts, proposal: Proposal, ask: Ask, time_limit: Duration) -> None:
+        self._parts = parts
+        self._proposal = proposal
+        self._ask = ask
+        self._busy: frozenset[str] = frozenset()
+        self._ways = tuple(
+            (way, _Search(parts, ask, time_limit))
+            for way in _ways(proposal, ask, parts.limits.notice)
+        )
+
+    def look(self, sight: Sight) -> Look:
+        """The first answer that any way gives; or, without `found`, what the first one asked."""
+        first: Look | None = None
+        for way, search in self._ways:
+            look = self._by(way, search, sight)
+            if look.found is not None:
+                return look
+            first = first or look
+        assert first is not None, "there is always a way to look"
+        return first
+
+    def learn(
+        self,
+        overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated,
+        snapshot: Snapshot,
+    ) -> None:
+        """Note the host that somebody else was quicker on."""
+        provider = (
+            overtaken.subject if isinstance(overtaken, ProviderConflict) else overtaken.provider
+        )
+        row = snapshot.row_of.get(provider)
+        if row is not None:
+            self._busy |= {snapshot.uuids[int(snapshot.root[row])]}
+
+    def _by(self, way: Way, search: _Search, sight: Sight) -> Look:
+        proposal, now = self._proposal, sight.snapshot.taken_at
+        period = _period(proposal.promise, self._ask, now)
+        request = _request(proposal, self._ask, sight.stand, way, period)
+        staying = _staying(proposal, request, sight.stand, period)
+        instead = {
+            some[0].consumer: some
+            for name, some in staying.items()
+            if some != sight.stand.bookings[name]
+        }
+        snapshot, limits = sight.snapshot, self._parts.limits
+        candidates = (
+            displaceable(snapshot, request.period, limits.notice, request.own_consumers)
+            if way.displacing
+            else {}
+        )
+        before = aside(snapshot, candidates.keys()) if candidates else snapshot
+        view = exchanged(before, instead)
+        closed = kept_hosts(sight.keepers, snapshot, proposal.ensemble, request.period)
+        built = _built(request, view, way.run, {**proposal.barred, **closed})
+        look = Look(built, None, period, staying)
+        if (way.displacing and not candidates) or (instead and worsens(before, instead)):
+            return look
+        found = search.answer(built, self._busy)
+        if found is None:
+            return look
+        if way.run is not None:
+            return self._until(look, found, view)
+        if not candidates:
+            return replace(look, found=found)
+        return self._displacing(look, found, exchanged(snapshot, instead), candidates)
+
+    def _until(self, look: Look, found: Found, view: Snapshot) -> Look:
+        """The same answer with an end for each member whose place is promised to a lease."""
+        request, notice = found.built.request, self._parts.limits.notice
+        bare = _vacated(view, request.released)
+        places = {name: found.place(name) for name in request.members if name not in request.fixed}
+        taken = wanted(places.values())
+        endings = {}
+        try:
+            for name, place in places.items():
+                mine = {provider: taken[provider] for provider in place.allocations}
+                end = ending(self._parts.store, bare, mine, look.period, notice)
+                if end is not None:
+                    endings[name] = end
+        except NoLease:
+            return look
+        return replace(look, found=found, endings=MappingProxyType(endings))
+
+    def _displacing(
+        self, look: Look, found: Found, view: Snapshot, candidates: Mapping[str, Candidate]
+    ) -> Look:
+        """The same answer once only those are gone who must go for it."""
+        request = found.built.request
+        stays = look.staying.keys() & request.fixed.keys()
+        leaving = request.released | {look.staying[name][0].consumer for name in stays}
+        places = [
+            found.place(name) if name not in request.fixed else place_of(view, look.staying[name])
+            for name in request.members
+            if name not in request.fixed or name in stays
+        ]
+        out = victims(_vacated(view, leaving), places, candidates, request.period)
+        if out is None:
+            return look
+        judged = self._without(found, view, out)
+        if judged is None:
+            # Some policy minds who is there: then everybody goes who can, where it asked.
+            rows = {view.row_of[host] for host in found.asked}
+            out |= {
+                one.consumer
+                for one in candidates.values()
+                if rows & {int(view.root[view.row_of[uuid]]) for uuid in one.providers}
+            }
+            judged = self._without(found, view, out)
+        end = last_end(view.taken_at, request.period.start, self._parts.limits.notice)
+        if judged is None or end is None:
+            return look
+        return replace(
+            look,
+            built=judged.built,
+            found=judged,
+            displaced=displaced(candidates, out, end),
+            evicted={one: candidates[one].providers for one in sorted(out)},
+        )
+
+    def _without(self, found: Found, view: Snapshot, out: frozenset[str]) -> Found | None:
+        """The answer judged with these consumers gone, and all others there."""
+        built = found.built
+        bare = aside(view, out)
+        return still_holds(
+            found, state(built.request, survey(bare, built.request), closed=built.closed)
+        )
+
+
+@dataclass(eq=False)
+class _Search:
+    """Looks for answers one way, and keeps the last one."""
+
+    parts: Parts
+    ask: Ask
+    time_limit: Duration
+    found: Found | None = None
+    broken: int = 0
+    """How many answers no longer held."""
+
+    def answer(self, built: Built, busy: frozenset[str]) -> Found | None:
+        """The last answer if it still holds, or else a new one; None if there is none.
+
+        `busy` are hosts (UUIDs) on which others were quicker.
+        """
+        if self.found is not None:
+            self.found = still_holds(self.found, built)
+            self.broken += self.found is None
+        if self.found is None and self.broken > 1 and busy:
+            closed = {**built.closed, BUSY_HOST: busy}
+            self.found = self._find(state(built.request, built.terrain, closed=closed))
+        if self.found is None:
+            self.found = self._find(built)
+        return self.found
+
+    def _find(self, built: Built) -> Found | None:
+        return find(self.parts.solver, built, time_limit=self.time_limit, seed=self.ask.seed)
+
+
+def _ways(proposal: Proposal, ask: Ask, notice: Duration) -> Iterator[Way]:
+    ways = [Way(proposal.anew)]
+    if proposal.or_anew is not None:
+        ways.append(Way(proposal.or_anew))
+    yield from ways
+    if proposal.promise is not None:
+        yield from (replace(way, displacing=True) for way in ways)
+    elif ask.preemptible:
+        yield from (replace(ways[0], run=run) for run in (*_RUNS, notice) if run >= notice)
+
+
+def _period(promise: Promise | None, ask: Ask, now: Instant) -> Period:
+    """When the places are kept."""
+    if promise is not None:
+        return promise.period
+    until = FOREVER if ask.until is None else ask.until
+    if until <= now:
+        raise InvalidDescription("the end of the stay lies in the past", path="until")
+    return Period(now, until)
+
+
+def _request(
+    proposal: Proposal, ask: Ask, stand: Standing, way: Way, period: Period
+) -> EnsembleRequest:
+    ahead = Period(max(period.start, stand.at), period.end)
+    request = request_for(proposal.ensemble, stand, way.anew(stand), ahead, ask.objective)
+    return replace(
+        request,
+        roles=proposal.roles or request.roles,
+        own_consumers=request.own_consumers | proposal.freed,
+        released=request.released | proposal.freed,
+        restated=proposal.restated,
+    )
+
+
+def _built(
+    request: EnsembleRequest,
+    view: Snapshot,
+    run: Duration | None,
+    closed: Mapping[str, frozenset[str]],
+) -> Built:
+    """The problem; with `run`, room counts for so long only, and company all the time."""
+    terrain = survey(view, request)
+    start, end = request.period.start, request.period.end
+    if run is not None and start + run < end:
+        brief = survey(view, replace(request, period=Period(start, start + run)))
+        terrain = replace(brief, occupants_of=terrain.occupants_of)
+    return state(request, terrain, closed=closed)
+
+
+def _staying(
+    proposal: Proposal, request: EnsembleRequest, stand: Standing, period: Period
+) -> Mapping[MemberName, tuple[Booking, ...]]:
+    """Members that stay put and are written anew: those held; in a lease, all who end with it."""
+    found: dict[MemberName, tuple[Booking, ...]] = {}
+    for name in request.fixed:
+        bookings, status = stand.bookings[name], stand.of(name)
+        if status is MemberStatus.HELD:
+            found[name] = tuple(_kept(one, period, stand.at) for one in bookings)
+        elif proposal.promise is not None and bookings[0].period.end != FOREVER:
+            found[name] = tuple(
+                replace(one, period=Period(one.period.start, period.end)) for one in bookings
+            )
+    return MappingProxyType(found)
+
+
+def _kept(booking: Booking, period: Period, now: Instant) -> Booking:
+    """A hold for another period; one that ends for a lease ends there still."""
+    begun = booking.period.start <= now and period.start <= now
+    start = booking.period.start if begun else period.start
+    if booking.yields_to is None:
+        return replace(booking, period=Period(start, period.end))
+    end = min(booking.period.end, period.end)
+    return replace(booking, period=Period(start, end), declared_end=period.end)
+
+
+def _vacated(snapshot: Snapshot, consumers: Iterable[str]) -> Snapshot:
+    return exchanged(snapshot, dict.fromkeys(consumers, ()))
