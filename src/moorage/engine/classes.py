@@ -35,6 +35,7 @@ def classes(problem: Problem) -> Ints:
             columns.append(_mask(count, one.hosts)[:, None])
         elif isinstance(one, Skew) and one.level.name == HOST:
             columns.append(_mask(count, one.domains)[:, None])
+    columns += [_mask(count, one.hosts)[:, None] for one in problem.cuts]
     alone = np.zeros((count, 1), dtype=np.int64)
     standing = np.unique(problem.fixed[problem.fixed >= 0])
     alone[standing, 0] = 1 + np.arange(len(standing))

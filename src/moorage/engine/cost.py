@@ -17,7 +17,9 @@ from moorage.policies.primitives import (
     AtMost,
     AtMostTogether,
     NeverOn,
+    NeverTogether,
     OnlyOn,
+    Pooled,
     SameDomain,
     Skew,
 )
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.topology import Level
     from moorage.engine.problem import Problem
-    from moorage.policies.primitives import Primitive
+    from moorage.policies.primitives import Cut, Primitive
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -67,11 +69,13 @@ def cost(problem: Problem, rows: Ints) -> Ints:
 
 
 def holds(problem: Problem, rows: Ints) -> Bools:
-    """[N] whether every required primitive holds and every host has room."""
+    """[N] whether every required primitive and every cut holds, and every host has room."""
     found = fits(problem, rows)
     for primitive in problem.primitives:
         if primitive.weight is None:
             found &= excess(problem, primitive, rows) == 0
+    for cut in problem.cuts:
+        found &= cut_excess(problem, cut, rows) == 0
     return found
 
 
@@ -182,6 +186,44 @@ def _on(problem: Problem, primitive: OnlyOn | NeverOn, rows: Ints, *, inside: bo
     named[list(primitive.hosts)] = True
     found = named[rows[:, indices(problem, primitive.members)]] == inside
     return _ints(found.sum(axis=1))
+
+
+def cut_excess(problem: Problem, cut: Cut, rows: Ints) -> Ints:
+    """[N] by how much each placement breaks what devices can do."""
+    match cut:
+        case NeverTogether():
+            return _together(problem, cut, rows)
+        case Pooled():
+            return _pooled(problem, cut, rows)
+
+
+def _together(problem: Problem, cut: NeverTogether, rows: Ints) -> Ints:
+    """[N] hosts where every count is reached; with `jointly` 1 if all of them reach it."""
+    hosts = sorted(cut.hosts)
+    reached = np.ones((len(rows), 1 if cut.jointly else len(hosts)), dtype=np.bool_)
+    ones = np.ones(len(problem.members), dtype=np.int64)
+    for role, number in cut.counts:
+        standing = _sums(rows, _placed(problem, role), ones, len(problem.hosts))[:, hosts]
+        reached &= (standing.sum(axis=1)[:, None] if cut.jointly else standing) >= number
+    return _ints(reached.sum(axis=1))
+
+
+def _pooled(problem: Problem, cut: Pooled, rows: Ints) -> Ints:
+    """[N] by how much more is taken than there is."""
+    named = np.zeros(len(problem.hosts), dtype=np.bool_)
+    named[list(cut.hosts)] = True
+    taken = np.zeros(len(rows), dtype=np.int64)
+    for role, amount in cut.amounts:
+        taken += amount * named[rows[:, _placed(problem, role)]].sum(axis=1)
+    return _ints(np.maximum(0, taken - cut.limit))
+
+
+def _placed(problem: Problem, role: str) -> Ints:
+    """Members of a role that are placed now."""
+    if role not in problem.roles:
+        return np.zeros(0, dtype=np.int64)
+    mine = (problem.role_of == problem.roles.index(role)) & (problem.fixed < 0)
+    return np.flatnonzero(mine).astype(np.int64)
 
 
 def _ints(values: object) -> Ints:

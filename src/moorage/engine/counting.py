@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from moorage.engine.problem import Problem
 
     Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
 
 
 def refuted(problem: Problem) -> bool:
     """Whether counting alone proves that no placement meets every required primitive."""
     numbers = index(problem)
-    if _too_little_room(numbers) or _already_broken(numbers):
+    if _too_little_room(numbers) or _too_small_a_pool(numbers) or _already_broken(numbers):
         return True
     return any(_Tally(numbers, crowd).refuted() for crowd in numbers.crowds if crowd.required)
 
@@ -55,6 +56,22 @@ def _too_little_room(numbers: Index) -> bool:
         wanted += count * problem.demand[role]
     free = np.maximum(problem.free, 0).sum(axis=0)
     return bool((wanted > free).any())
+
+
+def _too_small_a_pool(numbers: Index) -> bool:
+    """Whether members that can stand on a pool's hosts only take more than there is."""
+    for pool in numbers.pools:
+        inside = np.zeros(len(numbers.problem.hosts), dtype=np.bool_)
+        inside[list(pool.hosts)] = True
+        takes = dict(pool.amounts)
+        taken = sum(
+            count * takes.get(numbers.problem.roles[_role(numbers, group)], 0)
+            for group, count in _groups(numbers, numbers.moving).items()
+            if not (numbers.may[group] & ~inside).any()
+        )
+        if taken > pool.limit:
+            return True
+    return False
 
 
 def _already_broken(numbers: Index) -> bool:
@@ -176,7 +193,21 @@ class _Tally:
             wanted += count * problem.demand[_role(self.numbers, group)]
         for k in np.flatnonzero(wanted).tolist():
             fits &= self._per_domain(np.maximum(problem.free[:, k], 0)) >= wanted[k]
+        if self.crowd.primitive.level.name == HOST:
+            fits &= ~self._cut()
         return bool(self.crowd.members) and not fits.any()
+
+    def _cut(self) -> Bools:
+        """[H] hosts whose devices cannot serve all members that must be together there."""
+        found = np.zeros(len(self.numbers.problem.hosts), dtype=np.bool_)
+        roles: dict[str, int] = {}
+        for group, count in self.groups.items():
+            role = self.numbers.problem.roles[_role(self.numbers, group)]
+            roles[role] = roles.get(role, 0) + count
+        for cut in self.numbers.together:
+            if not cut.jointly and all(roles.get(role, 0) >= n for role, n in cut.counts):
+                found[list(cut.hosts)] = True
+        return found
 
     def _uneven(self, domains: list[int], limit: int) -> bool:
         """The emptiest domain cannot keep up with the fullest."""

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.policies.primitives import Apart, NeverOn, OnlyOn, SameDomain
+from moorage.policies.primitives import (
+    Apart,
+    NeverOn,
+    NeverTogether,
+    OnlyOn,
+    Pooled,
+    SameDomain,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +70,9 @@ class Index:
     """Per group: [H] hosts that required named hosts forbid, also to members that stand there."""
     dislike: tuple[Ints, ...]
     """Per group: [H] what preferred named hosts cost there."""
+    together: tuple[NeverTogether, ...] = ()
+    pools: tuple[Pooled, ...] = ()
+    """Cuts: what devices cannot serve."""
 
     @cached_property
     def moving(self) -> tuple[int, ...]:
@@ -127,6 +137,8 @@ def index(problem: Problem) -> Index:
         may=tuple(problem.allowed[r] & ~b for r, b in zip(role_of, barred, strict=True)),
         barred=barred,
         dislike=dislike,
+        together=tuple(one for one in problem.cuts if isinstance(one, NeverTogether)),
+        pools=tuple(one for one in problem.cuts if isinstance(one, Pooled)),
     )
 
 

@@ -17,7 +17,9 @@ from moorage.policies.primitives import (
     AtMost,
     AtMostTogether,
     NeverOn,
+    NeverTogether,
     OnlyOn,
+    Pooled,
     SameDomain,
     Skew,
 )
@@ -25,7 +27,7 @@ from moorage.policies.primitives import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.policies.primitives import Primitive
+    from moorage.policies.primitives import Cut, Primitive
 
 PRIMITIVES: Final = {
     cls.__name__: cls
@@ -33,6 +35,7 @@ PRIMITIVES: Final = {
         Apart, AtLeastDomains, AtMost, AtMostTogether, NeverOn, OnlyOn, SameDomain, Skew
     )
 }  # fmt: skip
+CUTS: Final = {cls.__name__: cls for cls in (NeverTogether, Pooled)}
 
 
 def encode(problem: Problem) -> dict[str, object]:
@@ -50,6 +53,7 @@ def encode(problem: Problem) -> dict[str, object]:
         "hosts": list(problem.hosts),
         "domains": {level_text(k): v.tolist() for k, v in sorted(problem.domains.items())},
         "primitives": [_primitive(one) for one in problem.primitives],
+        "cuts": [_cut(one) for one in problem.cuts],
         "objective": None if problem.objective is None else str(problem.objective),
     }
 
@@ -78,6 +82,7 @@ def decode(values: Mapping[str, Any]) -> Problem:
         },
         primitives=tuple(_read_primitive(one) for one in values["primitives"]),
         objective=None if objective is None else Objective(objective),
+        cuts=tuple(_read_cut(one) for one in values.get("cuts", ())),
     )
 
 
@@ -105,6 +110,19 @@ def _primitive(one: Primitive) -> dict[str, object]:
                 value = sorted(value)
         found[field.name] = value
     return found
+
+
+def _cut(one: Cut) -> dict[str, object]:
+    found = {field.name: getattr(one, field.name) for field in fields(one)}
+    return {"cut": type(one).__name__, **found, "hosts": sorted(one.hosts)}
+
+
+def _read_cut(values: Mapping[str, Any]) -> Cut:
+    given = dict(values)
+    cls = CUTS[given.pop("cut")]
+    for name in {"counts", "amounts"} & given.keys():
+        given[name] = tuple((role, number) for role, number in given[name])
+    return cls(**given | {"hosts": frozenset(given["hosts"])})
 
 
 def _read_primitive(values: Mapping[str, Any]) -> Primitive:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration
     from moorage.domain.requests import Objective
     from moorage.domain.topology import Level
-    from moorage.policies.primitives import Primitive
+    from moorage.engine.proof import Proof
+    from moorage.policies.primitives import Cut, Primitive
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -60,6 +61,11 @@ class Problem:
     primitives: tuple[Primitive, ...]
     objective: Objective | None
     """None: any placement will do, and costs nothing but the penalties."""
+    cuts: tuple[Cut, ...] = ()
+    """What devices cannot serve, as far as it is known."""
+    proof: Proof | None = None
+    """Says whether devices can serve a placement; None where hosts alone give everything. A
+    solver needs none: what it finds out is added as cuts (`engine.proved`)."""
 
 
 class Verdict(StrEnum):

@@ -108,6 +108,38 @@ class NeverOn(_Posted):
     hosts: frozenset[int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeverTogether:
+    """On none of these hosts (rows) do all the counts come together.
+
+    `counts` are (role, number) pairs: at least so many placed members of each role at one host
+    cannot be served by its devices. With `jointly` the hosts are judged as if they were one.
+    Excess: hosts where all counts are reached; with `jointly` 1 for all of them.
+    """
+
+    hosts: frozenset[int]
+    counts: tuple[tuple[str, int], ...]
+    jointly: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pooled:
+    """The members placed on these hosts (rows) together take at most `limit` of one pool.
+
+    `amounts` are (role, amount) pairs: what one member of that role takes.
+    Excess: `max(0, taken - limit)`.
+    """
+
+    hosts: frozenset[int]
+    amounts: tuple[tuple[str, int], ...]
+    limit: int
+
+
 Primitive: TypeAlias = (
     AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart | OnlyOn | NeverOn
 )
+"""What policies compile to."""
+
+Cut: TypeAlias = NeverTogether | Pooled
+"""What no policy posts: facts about devices, found out while a problem is solved. Always required,
+and about members that are placed now; those that stand have their devices already."""

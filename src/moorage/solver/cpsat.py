@@ -116,7 +116,8 @@ def _shortlist(numbers: Index, rows: Ints, first: Ints, most: int) -> Ints:
     problem = numbers.problem
     kept = first > 0
     kept[problem.fixed[problem.fixed >= 0]] = True
-    scale = np.maximum(problem.capacity.max(axis=0, initial=1), 1)
+    largest = np.maximum(problem.capacity, problem.free).max(axis=0, initial=1)
+    scale = np.maximum(largest, 1)
     room = (np.maximum(problem.free, 0) / scale).sum(axis=1)
     levels = [d for d in problem.domains.values() if len(np.unique(d)) < len(problem.hosts)]
     domain = max(levels, key=lambda d: len(np.unique(d))) if levels else np.zeros_like(first)

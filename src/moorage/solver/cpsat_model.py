@@ -22,6 +22,7 @@ from moorage.policies.primitives import (
     SameDomain,
     Skew,
 )
+from moorage.solver.cpsat_cuts import add_cuts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,7 @@ def model(numbers: Index, rows: Ints, of_class: Ints) -> Model:
     _order(found)
     for crowd in numbers.crowds:
         _crowd(found, crowd)
+    add_cuts(found)
     _objective(found)
     if found.costs:
         found.cp.minimize(sum(found.costs))

@@ -9,6 +9,7 @@ import numpy as np
 from moorage.domain.requests import Objective
 from moorage.engine.crowds import closed, evenness, growth
 from moorage.policies.primitives import SameDomain
+from moorage.solver.served import Served
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +42,10 @@ class Partial:
         self.room = np.array([self._fits_everywhere(needs) for needs in self._needs]).reshape(
             len(problem.roles), len(problem.hosts)
         )
-        self._scale = np.maximum(problem.capacity.max(axis=0, initial=1), 1).astype(np.float64)
+        # Columns that only count places have no capacity, and are measured by what is free.
+        most = np.maximum(problem.capacity, problem.free).max(axis=0, initial=1)
+        self._scale = np.maximum(most, 1).astype(np.float64)
+        self._devices = Served(index) if problem.cuts else None
         self.emptiness = (np.maximum(self.free, 0) / self._scale[:, None]).sum(axis=0)
         for m, row in enumerate(problem.fixed.tolist()):
             if row >= 0:
@@ -58,6 +62,8 @@ class Partial:
 
     def place(self, m: int, row: int) -> None:
         """Put a member on a host."""
+        if self._devices is not None:
+            self._devices.count(m, row, +1)
         self._count(m, row, +1)
         self._take(m, row, +1)
         self.row_of[m] = row
@@ -65,6 +71,8 @@ class Partial:
     def undo(self, m: int) -> None:
         """Take a member off its host."""
         row = int(self.row_of[m])
+        if self._devices is not None:
+            self._devices.count(m, row, -1)
         self._count(m, row, -1)
         self._take(m, row, -1)
         self.row_of[m] = -1
@@ -107,6 +115,8 @@ class Partial:
             crowd = self.index.crowds[c]
             if crowd.required:
                 _shut(mask, crowd, self.counts[c] > 0)
+        if self._devices is not None:
+            self._devices.shut(m, mask)
         return mask
 
     def _has_room_for_all(self, c: int) -> Bools:
