@@ -67,7 +67,9 @@ def test_as_if_the_hold_were_not_and_the_rest_of_the_fleet_neither(
     snapshot = Snapshot.empty().with_states(states)
     everybody = list(candidates(snapshot, query))
 
-    shown = list(candidates_for(snapshot, query, Presented(CLAIM, ENSEMBLE, MEMBER, held)))
+    place = next(one for state in states for one in state.bookings if one.consumer == "member")
+    presented = Presented(CLAIM, ENSEMBLE, MEMBER, held, place)
+    shown = list(candidates_for(snapshot, query, presented))
 
     without = Snapshot.empty().with_states(
         replace(one, bookings=tuple(b for b in one.bookings if b.consumer != "member"))

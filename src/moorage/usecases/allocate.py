@@ -14,41 +14,70 @@ from moorage.domain.changes import (
     PutInventories,
     ReplaceAllocations,
 )
-from moorage.domain.errors import ProviderConflict
+from moorage.domain.errors import ConcurrentUpdate, MoorageError, ProviderConflict
+from moorage.domain.virtual import wish_of
+from moorage.usecases.leases.draw import overtaken, take_places
+from moorage.usecases.leases.leave import commit
+from moorage.usecases.leases.reserved import known_among
 from moorage.usecases.presented import take_place
+from moorage.usecases.stays import Lifetimes, making_way, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from moorage.domain.changes import Change, Committed
-    from moorage.usecases.ports import Store
+    from moorage.domain.virtual import Wish
+    from moorage.usecases.ports import Ids, Store
 
 ATTEMPTS: Final = 10
 """How often a write that names no generation is tried when providers move under it."""
 
+FOR_EVER: Final = Lifetimes()
+
 
 def allocate(
-    store: Store, writes: Iterable[ReplaceAllocations], *, request_id: str | None = None
+    store: Store,
+    writes: Iterable[ReplaceAllocations],
+    *,
+    ids: Ids,
+    lifetimes: Lifetimes = FOR_EVER,
+    request_id: str | None = None,
 ) -> Committed:
     """Replace the allocations of some consumers together.
 
     The caller relied on no provider's generation, so losing a race for one is ours to try again.
-    With the `request_id` of a claim, one of the writes may take the claim's place; where none can,
-    it is a write like any other.
+    By virtual classes a write may say its terms, or take a place of a lease. With the
+    `request_id` of a claim, one of the writes may take the claim's place; where none can, it is a
+    write like any other.
 
     Raises:
         ConsumerConflict: a consumer is not at the generation its write expects.
         CapacityExceeded, ConstraintViolated: some amount does not fit.
         UnknownName: no such provider or resource class.
-        ProviderConflict: others kept winning.
+        WrongState: a lease has no place for a write that would take one.
+        ProviderConflict, ConcurrentUpdate: others kept winning.
     """
     changes = tuple(writes)
+    if len(changes) > 1:
+        # What one consumer gives up another may get as it was; whoever gives up goes first.
+        changes = tuple(sorted(changes, key=lambda one: bool(one.allocations)))
+    wishes = [wish_of(one.allocations.values()) for one in changes]
+    if any(wishes) or lifetimes.bounded:
+        changes = tuple(map(lambda one, wish: stated(one, wish, lifetimes), changes, wishes))
+        if any(wish is not None and wish.reservations for wish in wishes):
+            drawn = _draw(store, ids, changes, wishes)
+            if drawn is not None:
+                return drawn
     taken = take_place(store, request_id, changes)
-    return taken or _commit_stubbornly(store, Changeset(changes))
+    if taken is not None:
+        return taken
+    if any(one.stay.preemptible for one in changes):
+        return _make_way(store, changes, lifetimes)
+    return _commit_stubbornly(store, Changeset(changes))
 
 
 def release(store: Store, consumer: str) -> Committed:
-    """Drop a consumer's allocations.
+    """Drop a consumer's allocations. A place that a lease gave it is the lease's again.
 
     Raises:
         NotFound: it has none.
@@ -76,13 +105,59 @@ def reshape(
             interim.append(PutInventories(put.provider, put.inventories, put.generation))
         checked = None if put.inventories else put.generation
         final.append(PutInventories(put.provider, put.inventories, checked, replace_all=True))
-    return store.commit(Changeset((*interim, *writes, *final)))
+    # Who is reshaped stays where it is, though on other providers.
+    return store.commit(Changeset((*interim, *writes, *final), lets_go=True))
+
+
+def _draw(
+    store: Store, ids: Ids, changes: tuple[ReplaceAllocations, ...], wishes: Sequence[Wish | None]
+) -> Committed | None:
+    """Let writes take places of leases; None where the classes are of no lease."""
+    asked = [
+        {}
+        if wish is None
+        else {name: wish.reservations[name] for name in known_among(store, wish.reservations)}
+        for wish in wishes
+    ]
+    if not any(asked):
+        return None
+    late: MoorageError | None = None
+    for changeset in take_places(store, ids, changes, asked):
+        try:
+            return commit(store, changeset)
+        except MoorageError as error:
+            if not overtaken(error):
+                raise
+            late = error
+    raise ConcurrentUpdate("places of the lease kept being taken", subject="lease") from late
+
+
+def _make_way(
+    store: Store, changes: tuple[ReplaceAllocations, ...], lifetimes: Lifetimes
+) -> Committed:
+    """Write with preemptible ones among them: each ends in time for the lease that needs it."""
+    for _ in range(ATTEMPTS):
+        snapshot = store.snapshot()
+        made: list[Change] = []
+        relies_on: dict[str, int] = {}
+        for one in changes:
+            if one.stay.preemptible and one.allocations:
+                way = making_way(store, snapshot, one, lifetimes.notice)
+                made += way.changes
+                relies_on |= way.relies_on
+            else:
+                made.append(one)
+        try:
+            return commit(store, Changeset(tuple(made), relies_on=relies_on))
+        except ProviderConflict:
+            continue
+    return commit(store, Changeset(changes))
 
 
 def _commit_stubbornly(store: Store, changeset: Changeset) -> Committed:
     for _ in range(ATTEMPTS - 1):
         try:
-            return store.commit(changeset)
+            return commit(store, changeset)
         except ProviderConflict:
             continue
-    return store.commit(changeset)
+    return commit(store, changeset)

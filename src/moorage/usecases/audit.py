@@ -18,6 +18,7 @@ from moorage.domain.errors import NotFound
 from moorage.domain.period import MINUTE, format_instant
 from moorage.domain.servers import SERVER_TYPES
 from moorage.usecases.access import for_operators
+from moorage.usecases.leases.leave import commit
 from moorage.usecases.ledger_content import booked_sets
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def clear_orphan(store: Store, caller: Caller, found: AllocationSet) -> None:
     """
     for_operators(caller)
     generation = found.consumer.generation
-    store.commit(Changeset((ReplaceAllocations(found.consumer, {}, generation),)))
+    commit(store, Changeset((ReplaceAllocations(found.consumer, {}, generation),)))
 
 
 # --- the ledger by itself ---------------------------------------------------------------------

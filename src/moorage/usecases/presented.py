@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.changes import Changeset, TakeHold
+from moorage.domain.changes import Changeset, Stay, TakeHold
 from moorage.domain.decisions import Claim, ClaimState
 from moorage.domain.errors import (
     ConcurrentUpdate,
@@ -21,12 +21,17 @@ from moorage.domain.errors import (
     HoldExpired,
     NotFound,
 )
+from moorage.domain.period import Period
 from moorage.engine.candidates import candidates
+from moorage.engine.stays import within
 from moorage.usecases.claim_outcome import activation, active_claim, with_ensemble
+from moorage.usecases.leases.leave import commit
+from moorage.usecases.stays import with_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, Committed, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.engine.candidates import Candidate, CandidateQuery
@@ -49,6 +54,8 @@ class Presented:
     member: Member
     providers: frozenset[str]
     """UUIDs of the providers on which the place is booked."""
+    stay: Booking
+    """One of its bookings: all end, and yield, alike."""
 
 
 def presented(store: Store, request_id: str | None) -> Presented | None:
@@ -68,12 +75,15 @@ def presented(store: Store, request_id: str | None) -> Presented | None:
         member = ensemble.member(claim.member)
     except NotFound:
         return None
-    providers = frozenset(
-        booking.provider
+    place = [
+        booking
         for _, booking in store.bookings(consumer=member.uuid)
         if booking.state is BookingState.CLAIMED
-    )
-    return Presented(claim, ensemble, member, providers) if providers else None
+    ]
+    if not place:
+        return None
+    providers = frozenset(booking.provider for booking in place)
+    return Presented(claim, ensemble, member, providers, place[0])
 
 
 def candidates_for(
@@ -84,14 +94,19 @@ def candidates_for(
     Every hold but the claim's own counts. Rows are the given snapshot's.
     """
     rows = {snapshot.row_of[uuid] for uuid in shown.providers if uuid in snapshot.row_of}
-    free = snapshot.with_states(_without(snapshot.state(row), shown.member.uuid) for row in rows)
+    free = snapshot.with_states(without(snapshot.state(row), shown.member.uuid) for row in rows)
+    if not shown.stay.period.open_ended:
+        classes = {name for group in query.groups for name in group.resources}
+        free = within(free, classes, Period(snapshot.taken_at, shown.stay.period.end))
+    free = with_terms(free, query)
     there = replace(query, anchors=frozenset(int(snapshot.root[row]) for row in rows))
     for found in candidates(free, there):
         if rows <= {row for row, _ in found.allocations}:
             yield found
 
 
-def _without(state: ProviderState, consumer: str) -> ProviderState:
+def without(state: ProviderState, consumer: str) -> ProviderState:
+    """A provider as if a consumer had nothing booked on it."""
     return replace(
         state,
         bookings=tuple(one for one in state.bookings if one.consumer != consumer),
@@ -138,8 +153,24 @@ def _take_place(
     if shown is None or taking is None:
         return None
     active = active_claim(shown.claim, taking.consumer.uuid, store.now())
-    exchange: tuple[Change, ...] = (TakeHold(shown.member.uuid), *writes)
-    return store.commit(Changeset(activation(store, shown.ensemble, active, exchange)))
+    written = (_staying(one, shown.stay) if one is taking else one for one in writes)
+    exchange: tuple[Change, ...] = (TakeHold(shown.member.uuid), *written)
+    return commit(store, Changeset(activation(store, shown.ensemble, active, exchange)))
+
+
+def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
+    """The write on the terms of the place that it takes; an open-ended one leaves it as it is."""
+    if held.period.open_ended and not held.preemptible:
+        return write
+    return replace(
+        write,
+        stay=Stay(
+            until=None if held.period.open_ended else held.period.end,
+            preemptible=held.preemptible,
+            yields_to=held.yields_to,
+            decision=held.decision,
+        ),
+    )
 
 
 def _fits(store: Store, shown: Presented, write: ReplaceAllocations) -> bool:

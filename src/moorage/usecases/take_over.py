@@ -173,7 +173,7 @@ def take_over(
     commits = 0
     for changes, weight in _steps(planned, permission):
         if changes:
-            store.commit(Changeset(changes))
+            store.commit(Changeset(changes, lets_go=True))
             commits += 1
         advance(weight)
     return commits

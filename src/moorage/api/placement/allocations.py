@@ -67,15 +67,25 @@ def replace(parts: Parts, request: Request) -> Response:
     if not is_uuid_like(text):
         raise InvalidDescription(f"Malformed consumer_uuid: {text}")
     written = write_of(str(UUID(text)), request.json())
-    allocate.allocate(parts.store, [written], request_id=request.global_request_id)
+    _allocate(parts, request, [written])
     return Response(status=204)
 
 
 def write(parts: Parts, request: Request) -> Response:
     """New sets of allocations for several consumers, all or none of them."""
     writes = [write_of(consumer, body) for consumer, body in request.json().items()]
-    allocate.allocate(parts.store, writes, request_id=request.global_request_id)
+    _allocate(parts, request, writes)
     return Response(status=204)
+
+
+def _allocate(parts: Parts, request: Request, writes: Sequence[ReplaceAllocations]) -> None:
+    allocate.allocate(
+        parts.store,
+        writes,
+        ids=parts.ids,
+        lifetimes=parts.lifetimes,
+        request_id=request.global_request_id,
+    )
 
 
 def delete(parts: Parts, request: Request) -> Response:

@@ -18,7 +18,7 @@ import msgspec
 from moorage.api.placement import rendering, validation
 from moorage.api.placement.access import DEFAULT, permit
 from moorage.api.placement.errors import refusal_of
-from moorage.api.placement.fragments import Fragments, summary
+from moorage.api.placement.fragments import Fragments, summary, summary_with_terms
 from moorage.api.placement.providers import encoder
 from moorage.api.placement.refusals import Refusal
 from moorage.api.placement.request import Request
@@ -28,6 +28,7 @@ from moorage.domain.errors import MoorageError
 from moorage.http.microversion import InvalidVersion, Spoken, UnacceptableVersion
 from moorage.http.negotiation import JSON_TYPE, accepts, media_type
 from moorage.http.wsgi import ROUTE
+from moorage.usecases.allocate import FOR_EVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from moorage.http.microversion import Response
     from moorage.http.wsgi import Application, Environ, Headers, StartResponse
     from moorage.usecases.ports import Caller, Ids, Store
+    from moorage.usecases.stays import Lifetimes
 
 SERVICE: Final = "placement"
 VERSION_HEADER: Final = "openstack-api-version"
@@ -47,13 +49,15 @@ MOUNTS: Final = 8
 _log = logging.getLogger(__name__)
 
 
-def create_app(store: Store, ids: Ids, *, access: Access = DEFAULT) -> Application:
+def create_app(
+    store: Store, ids: Ids, *, access: Access = DEFAULT, lifetimes: Lifetimes = FOR_EVER
+) -> Application:
     """Make the dialect's application over a ledger.
 
     The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
-    but the root's. `access` says who meets which rule.
+    but the root's. `access` says who meets which rule, `lifetimes` how long who stays.
     """
-    return _Dialect(store, ids, access)
+    return _Dialect(store, ids, access, lifetimes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,9 @@ class _Dialect:
     store: Store
     ids: Ids
     access: Access
+    lifetimes: Lifetimes
     summaries: Fragments = field(default_factory=lambda: Fragments(summary))
+    summaries_with_terms: Fragments = field(default_factory=lambda: Fragments(summary_with_terms))
     _shapes: dict[str, Fragments] = field(default_factory=dict)
     """Encoded providers by mount point; a server has one or two."""
 

@@ -17,13 +17,17 @@ import msgspec
 import numpy as np
 
 from moorage.api.placement.names import trait_order
+from moorage.domain.virtual import MOST
 from moorage.engine.chunks import SIZE
+from moorage.engine.sharing import SHARES
+from moorage.engine.stays import PLENTY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from moorage.domain.providers import ResourceProvider
     from moorage.engine.candidates import Batch, Candidate
     from moorage.engine.reach import Want
     from moorage.engine.search import Picks
@@ -332,9 +336,21 @@ def _by_chunk(rows: Rows) -> Iterator[tuple[int, list[int]]]:
 
 def summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
     """A provider's entry in `provider_summaries`."""
+    return _summary(state.provider, _resources(snapshot, row, state))
+
+
+def summary_with_terms(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
+    """The same to who asks for a class of terms: of these every root provider has plenty."""
     provider = state.provider
+    resources = _resources(snapshot, row, state)
+    if provider.parent_uuid is None and SHARES not in provider.traits:
+        resources |= {name: {"capacity": PLENTY, "used": 0} for name in MOST}
+    return _summary(provider, resources)
+
+
+def _summary(provider: ResourceProvider, resources: Mapping[str, Mapping[str, int]]) -> bytes:
     body = {
-        "resources": _resources(snapshot, row, state),
+        "resources": resources,
         "traits": sorted(provider.traits, key=trait_order),
         "parent_provider_uuid": provider.parent_uuid,
         "root_provider_uuid": provider.root_uuid,
@@ -342,9 +358,7 @@ def summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
     return b"%b:%b" % (_encode(provider.uuid), _encode(body))
 
 
-def _resources(
-    snapshot: Snapshot, row: int, state: ProviderState
-) -> Mapping[str, Mapping[str, int]]:
+def _resources(snapshot: Snapshot, row: int, state: ProviderState) -> dict[str, dict[str, int]]:
     found = {}
     for inventory in state.provider.inventories:
         columns = snapshot.classes[inventory.resource_class]

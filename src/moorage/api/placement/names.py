@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Final
 import os_resource_classes
 import os_traits
 
+from moorage.domain.virtual import MOST, RESERVATION
+from moorage.usecases.leases.reserved import known
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -32,9 +35,17 @@ def trait_order(name: str) -> tuple[bool, str]:
 def unknown_classes(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:
     """Names that are no resource class, sorted. What a provider has needs no look at the ledger."""
     doubtful = {name for name in names if name not in snapshot.classes} - STANDARD_CLASSES
+    doubtful = {name for name in doubtful if not is_virtual(store, name)}
     if doubtful:
         doubtful -= {one.name for one in store.resource_classes()}
     return sorted(doubtful)
+
+
+def is_virtual(store: Store, name: str) -> bool:
+    """Whether it is a class that no inventory has: one of terms, or a lease's reservation's."""
+    if name.startswith(RESERVATION):
+        return known(store, name) is not None
+    return name in MOST
 
 
 def unknown_traits(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:

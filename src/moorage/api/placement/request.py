@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from moorage.api.placement.fragments import Fragments
     from moorage.http.microversion import JSON, Spoken
     from moorage.usecases.ports import Caller, Ids, Store
+    from moorage.usecases.stays import Lifetimes
 
 
 class Parts(Protocol):
@@ -29,6 +30,14 @@ class Parts(Protocol):
     @property
     def summaries(self) -> Fragments:
         """Encoded provider summaries."""
+
+    @property
+    def summaries_with_terms(self) -> Fragments:
+        """The same to who asks for a class of terms."""
+
+    @property
+    def lifetimes(self) -> Lifetimes:
+        """How long consumers stay that declare no end."""
 
     def shapes(self, mount: str) -> Fragments:
         """Encoded providers, as the newest version shows them below a mount point."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.api.placement import schemas
-from moorage.api.placement.names import STANDARD_CLASSES
+from moorage.api.placement.names import STANDARD_CLASSES, is_virtual
 from moorage.api.placement.validation import check_value
 from moorage.domain.changes import (
     Changeset,
@@ -15,11 +15,11 @@ from moorage.domain.changes import (
 )
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.http.microversion import Response
+from moorage.usecases.ports import Named
 
 if TYPE_CHECKING:
     from moorage.api.placement.request import Parts, Request
     from moorage.http.microversion import JSON
-    from moorage.usecases.ports import Named
 
 
 def shape(name: str, mount: str) -> JSON:
@@ -37,6 +37,8 @@ def _find(parts: Parts, name: str) -> Named:
     for one in parts.store.resource_classes():
         if one.name == name:
             return one
+    if is_virtual(parts.store, name):
+        return Named(name, parts.store.now())
     raise NotFound("resource class", name)
 
 

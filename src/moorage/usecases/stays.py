@@ -1,0 +1,153 @@
+"""How long a server stays that comes through Placement's dialect, and what it sees because of it.
+
+The wire has no word for an end. A flavor may say one by a virtual class (`domain.virtual`); for
+those that say none an operator may set one (`Lifetimes`). Candidates are judged until then, and the
+allocations that follow end then. A preemptible server may take what a lease is promised: it ends
+in time for the lease.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Stay
+from moorage.domain.errors import ConstraintViolated, NotFound
+from moorage.domain.leases import Yielding
+from moorage.domain.period import FOREVER, MINUTE, Period
+from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE, wish_of
+from moorage.engine.stays import with_plenty, within
+from moorage.usecases.leases.yielding import NoLease, ending
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.period import Duration
+    from moorage.domain.resources import Amounts, ResourceClass
+    from moorage.domain.virtual import Wish
+    from moorage.engine.candidates import CandidateQuery
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long consumers stay that declare no end, and how long preemptible ones are warned."""
+
+    default: Duration | None = None
+    """Of projects that are not named; None: for ever."""
+    projects: Mapping[str, Duration | None] = field(default_factory=lambda: MappingProxyType({}))
+    notice: Duration = 5 * MINUTE
+
+    def of(self, project_id: str) -> Duration | None:
+        """How long a project's consumer stays; None: for ever."""
+        return self.projects.get(project_id, self.default)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether anybody stays less than for ever."""
+        return self.default is not None or bool(self.projects)
+
+
+def seen_by(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> Snapshot:
+    """The fleet as a query sees it that says by its classes how long it needs the room.
+
+    A query names no project, so one that says nothing is judged over the default lifetime.
+    """
+    wish = wish_of(group.resources for group in query.groups)
+    life = lifetimes.default if wish is None or wish.life is None else wish.life
+    if wish is not None and wish.preemptible:
+        # It must be there for as long as it is warned; then it can make way.
+        life = lifetimes.notice if life is None else min(life, lifetimes.notice)
+    if life is not None:
+        end = min(snapshot.taken_at + life, FOREVER)
+        classes = {name for group in query.groups for name in group.resources}
+        snapshot = within(snapshot, classes, Period(snapshot.taken_at, end))
+    return with_terms(snapshot, query)
+
+
+def with_terms(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
+    """The fleet with plenty of the classes by which a query says its terms, if it does.
+
+    Only for who looks for room: what follows from it by `with_states` has less of them.
+    """
+    wish = wish_of(group.resources for group in query.groups)
+    if wish is None or not wish.terms:
+        return snapshot
+    return with_plenty(snapshot, {name: MOST[name] for name in wish.terms})
+
+
+def stated(
+    write: ReplaceAllocations, wish: Wish | None, lifetimes: Lifetimes
+) -> ReplaceAllocations:
+    """The write without the classes that say its terms, on these terms.
+
+    Raises:
+        ConstraintViolated: more units of such a class than one server may have.
+    """
+    if wish is None and not lifetimes.bounded:
+        return write
+    if wish is not None and wish.terms:
+        _check_units(write)
+        write = replace(write, allocations=_without(write.allocations, wish.terms))
+    if wish is not None and wish.life is not None:
+        life: Duration | None = wish.life
+    else:
+        life = lifetimes.of(write.consumer.project_id)
+    preemptible = wish is not None and wish.preemptible
+    if life is None and not preemptible:
+        return write
+    return replace(write, stay=Stay(life=life, preemptible=preemptible))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a preemptible server is written, and the revisions of the providers that say so."""
+
+    changes: tuple[Change, ...]
+    relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def making_way(
+    store: Store, snapshot: Snapshot, write: ReplaceAllocations, notice: Duration
+) -> Way:
+    """A preemptible server's write, ending in time for the first lease that needs its place.
+
+    The write stays as it is where no lease is in its way, and where it could not run for the
+    notice at least or the lease lets nobody in before; then the commit judges.
+    """
+    now = snapshot.taken_at
+    declared = FOREVER if write.stay.life is None else now + write.stay.life
+    taken = {uuid: of for uuid, of in write.allocations.items() if uuid in snapshot.row_of}
+    try:
+        found = ending(store, snapshot, taken, Period(now, declared), notice)
+        if found is None:
+            return Way((write,))
+        lease = store.lease(found.yields_to)
+    except (NoLease, NotFound):
+        return Way((write,))
+    if Yielding.PREEMPTIBLE not in lease.terms.before_start:
+        return Way((write,))
+    bounded = replace(write, stay=replace(write.stay, until=found.end, yields_to=lease.id))
+    revisions = {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in taken}
+    return Way((bounded,), revisions)
+
+
+def _without(
+    allocations: Mapping[str, Amounts], classes: tuple[ResourceClass, ...]
+) -> Mapping[str, Amounts]:
+    """The same but for some classes, and for providers that give nothing else."""
+    rest = {
+        provider: {name: amount for name, amount in amounts.items() if name not in classes}
+        for provider, amounts in allocations.items()
+    }
+    return {provider: amounts for provider, amounts in rest.items() if amounts}
+
+
+def _check_units(write: ReplaceAllocations) -> None:
+    for provider, amounts in write.allocations.items():
+        for name in (HOURS, PREEMPTIBLE):
+            if amounts.get(name, 0) > MOST[name]:
+                raise ConstraintViolated(provider, name, requested=amounts[name], rule="max_unit")
