@@ -15,7 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api import native, placement
+from moorage.api import leases, native, placement
+from moorage.api.leases import rules as lease_rules
 from moorage.api.native import rules as native_rules
 from moorage.api.placement import rules as placement_rules
 from moorage.http.cors import with_cors
@@ -41,9 +42,10 @@ from moorage.workers import expiry
 from moorage.workers.pulse import Pulse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from moorage.http.auth import Authenticate
+    from moorage.http.strategy import Strategy
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.store.watch import Watch
@@ -115,31 +117,8 @@ def make_parts(settings: Settings, *, store: Store, solver: Solver) -> Parts:
 
 def assemble(settings: Settings, parts: Parts, signs: Signs) -> Application:
     """The dialects over these parts, mounted on the kernel."""
-    clock = None if settings.clock_file is None else SettableClock(settings.clock_file)
     known = strategy(settings.server.auth, settings.callers)
-    prefixes = settings.server.mounts
-    mounts = []
-    if "native" in prefixes:
-        others = placement_rules.defaults(new=settings.rules.new_defaults)
-        native_access = native_rules.access_by(settings.rules, others)
-        own = native.create_app(parts, clock=clock, access=native_access)
-        mounts.append(
-            Mount(
-                "native",
-                prefixes["native"],
-                own,
-                open_paths=frozenset(native.OPEN_PATHS),
-                unauthorized=known.unauthorized,
-            )
-        )
-    if "placement" in prefixes:
-        rules = placement_rules.access_by(settings.rules, native_rules.KNOWN)
-        compatible = placement.create_app(parts.store, parts.ids, access=rules)
-        mounts.append(
-            Mount(
-                "placement", prefixes["placement"], compatible, unauthorized=known.unauthorized_bare
-            )
-        )
+    mounts = list(_mounts(settings, parts, known))
     house = House(
         version=version("moorage"),
         places={mount.name: mount.prefix or "/" for mount in mounts},
@@ -155,6 +134,39 @@ def assemble(settings: Settings, parts: Parts, signs: Signs) -> Application:
     )
     open_to_pages = with_cors(kernel, settings.server.cors)
     return with_proxies(open_to_pages, settings.server.trusted_proxies)
+
+
+def _mounts(settings: Settings, parts: Parts, known: Strategy) -> Iterator[Mount]:
+    """The dialects that are served, each with the access rules of all in one policy file."""
+    prefixes, rules = settings.server.mounts, settings.rules
+    of_placement = placement_rules.defaults(new=rules.new_defaults)
+    if "native" in prefixes:
+        clock = None if settings.clock_file is None else SettableClock(settings.clock_file)
+        access = native_rules.access_by(rules, {**of_placement, **lease_rules.KNOWN})
+        yield Mount(
+            "native",
+            prefixes["native"],
+            native.create_app(parts, clock=clock, access=access),
+            open_paths=frozenset(native.OPEN_PATHS),
+            unauthorized=known.unauthorized,
+        )
+    if "placement" in prefixes:
+        access = placement_rules.access_by(rules, {**native_rules.KNOWN, **lease_rules.KNOWN})
+        yield Mount(
+            "placement",
+            prefixes["placement"],
+            placement.create_app(parts.store, parts.ids, access=access),
+            unauthorized=known.unauthorized_bare,
+        )
+    if "reservation" in prefixes:
+        access = lease_rules.access_by(rules, {**of_placement, **native_rules.KNOWN})
+        yield Mount(
+            "reservation",
+            prefixes["reservation"],
+            leases.create_app(parts, access=access),
+            open_paths=frozenset(leases.OPEN_PATHS),
+            unauthorized=known.unauthorized,
+        )
 
 
 def application(config: Mapping[str, Any]) -> Application:

@@ -17,7 +17,11 @@ from moorage.options.service import SERVICE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MOUNTS: Final[Mapping[str, str]] = {"placement": "/placement", "native": "/v1"}
+MOUNTS: Final[Mapping[str, str]] = {
+    "placement": "/placement",
+    "native": "/v1",
+    "reservation": "/reservation",
+}
 """Every dialect and its path, unless `mount` says otherwise."""
 
 SETTINGS: Final = (*SERVICE, *OPERATION, *ACCESS)

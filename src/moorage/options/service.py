@@ -36,7 +36,8 @@ SERVICE: Final = (
         mount,
         (),
         "NAME=/PATH",
-        "Where a dialect is served: placement (/placement unless said) and native (/v1). / is"
+        "Where a dialect is served: placement (/placement unless said), native (/v1) and"
+        " reservation (Blazar's API, /reservation). / is"
         " allowed, the longest path wins, NAME= leaves it out. May be repeated; comma-separated in"
         " the environment.",
         multi=True,

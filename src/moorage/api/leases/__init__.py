@@ -4,3 +4,7 @@ The wire is Blazar's (`reservations.md` part A in the project's study of it; rel
 shapes, dates, codes. What a request means is said in the words of `usecases.leases`; nothing is
 decided here. No other dialect is imported.
 """
+
+from moorage.api.leases.application import OPEN_PATHS, create_app
+
+__all__ = ["OPEN_PATHS", "create_app"]

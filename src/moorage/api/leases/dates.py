@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import FOREVER, checked, from_datetime, to_datetime
+from moorage.domain.period import FOREVER, MINUTE, checked, from_datetime, to_datetime
 
 if TYPE_CHECKING:
     from moorage.domain.period import Instant
 
 NOW: Final = "now"
+__all__ = ["MINUTE", "NOW", "read", "stamped", "written"]
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}", re.ASCII)
 
 

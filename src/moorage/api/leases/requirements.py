@@ -11,16 +11,14 @@ import json
 import operator
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    Compare: TypeAlias = Callable[[float, float], bool] | Callable[[str, str], bool]
-
-_OPERATORS: Final[Mapping[str, Callable[[object, object], bool]]] = MappingProxyType(
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
     {
         "=": operator.eq,
         "==": operator.eq,

@@ -1,0 +1,198 @@
+"""The dialect as a WSGI application: version documents, routing, decoding, and Blazar's errors.
+
+Mounted at `/reservation`, it answers at `/reservation/v1/...` and, with the version documents, at
+its root; every route also with `.json` behind it.
+"""
+
+# ruff: noqa: ARG001 - the framework's signatures
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import falcon
+
+from moorage.api.leases import protocol, rules
+from moorage.api.leases.call import Call, Reply
+from moorage.api.leases.protocol import BEYOND, HISTORY, Told, told
+from moorage.api.leases.routes import ROUTES
+from moorage.domain.errors import Forbidden, MoorageError
+from moorage.http.microversion import InvalidVersion, UnacceptableVersion
+from moorage.http.wsgi import ROUTE
+from moorage.usecases.ports import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from moorage.api.leases.routes import Route
+    from moorage.http.access_rules import Access
+    from moorage.http.microversion import Spoken
+    from moorage.http.wsgi import Application, Environ, StartResponse
+    from moorage.usecases.parts import Parts
+
+VERSION: Final = "/v1"
+OPEN_PATHS: Final = ("", "/", "/versions")
+"""Paths below the mount whose GET needs no token."""
+_NOBODY: Final = Caller(user_id="", project_id="")
+_log = logging.getLogger(__name__)
+
+
+class Early(Exception):
+    """What goes wrong before a handler is reached; answered in the other form."""
+
+    def __init__(self, said: Told, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(said.message)
+        self.said = said
+        self.headers = headers
+
+
+def create_app(parts: Parts, *, access: Access = rules.by_default) -> Application:
+    """The lease API, to be mounted at `/reservation`.
+
+    It expects `moorage.caller` in the environ for every path but the open ones. `access` says who
+    meets which rule.
+    """
+    app = falcon.App()
+    app.req_options.strip_url_path_trailing_slash = True
+    app.req_options.keep_blank_qs_values = True
+    by_path: dict[str, list[Route]] = {}
+    for route in ROUTES:
+        by_path.setdefault(route.path, []).append(route)
+    for path, some in by_path.items():
+        app.add_route(f"{VERSION}{path}", _Resource(parts, some, access))
+    for path in ("/", "/versions"):
+        app.add_route(path, _Versions())
+    app.add_sink(_nothing_here)
+    app.add_error_handler(Exception, _failed)
+
+    def without_suffix(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path.endswith(".json"):
+            environ["PATH_INFO"] = path.removesuffix(".json")
+        answer: Iterable[bytes] = app(environ, start_response)
+        return answer
+
+    return without_suffix
+
+
+class _Versions:
+    """The document of versions, which Blazar answers with 300."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Tell."""
+        base = f"{req.forwarded_scheme}://{req.forwarded_host}{req.root_path}"
+        resp.status = falcon.HTTP_300
+        _write(
+            resp,
+            {
+                "versions": [
+                    {
+                        "id": "v1.0",
+                        "status": "CURRENT",
+                        "links": [{"rel": "self", "href": f"{base}{VERSION}"}],
+                        "min_version": str(HISTORY.minimum),
+                        "max_version": str(HISTORY.maximum),
+                    }
+                ]
+            },
+        )
+
+
+class _Resource:
+    """The verbs of one path."""
+
+    def __init__(self, parts: Parts, routes: list[Route], access: Access) -> None:
+        by_method = {route.method: route for route in routes}
+        allowed = ", ".join(sorted(by_method))
+        for method in falcon.HTTP_METHODS:
+            route = by_method.get(method)
+            responder = _refuse_verb(allowed) if route is None else _responder(parts, route, access)
+            setattr(self, f"on_{method.lower()}", responder)
+
+
+def _responder(parts: Parts, route: Route, access: Access) -> Callable[..., None]:
+    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        req.env[ROUTE] = f"{VERSION}{route.path}"
+        resp.set_header("Vary", protocol.VERSION_HEADER)
+        spoken = req.context.spoken = _spoken(req)
+        resp.set_header(protocol.VERSION_HEADER, f"{protocol.SERVICE} {spoken.version}")
+        caller: Caller = req.env.get("moorage.caller", _NOBODY)
+        if not caller.project_scoped or not access(route.rule, caller, caller.project_id):
+            raise Forbidden(f"Policy doesn't allow {route.rule} to be performed.")
+        call = Call(parts, caller, spoken, path, _query(req), _body(req))
+        reply: Reply = route.handler(call)
+        resp.status = falcon.code_to_http_status(reply.status)
+        if reply.body is not None:
+            _write(resp, reply.body)
+
+    return respond
+
+
+def _spoken(req: falcon.Request) -> Spoken:
+    try:
+        return HISTORY.spoken(req.get_header(protocol.VERSION_HEADER), protocol.SERVICE)
+    except InvalidVersion as error:
+        wrong = f"API Version String '{error}' is of invalid format. It must be Major.Minor."
+        raise Early(Told(400, wrong)) from None
+    except UnacceptableVersion as error:
+        wrong = (
+            f"{protocol.SERVICE.capitalize()} API does not support version {error.asked}; it is at"
+            f" least {error.minimum} and at most {error.maximum}"
+        )
+        raise Early(Told(406, wrong)) from None
+
+
+def _query(req: falcon.Request) -> dict[str, str]:
+    return {
+        name: value[-1] if isinstance(value, list) else value for name, value in req.params.items()
+    }
+
+
+def _body(req: falcon.Request) -> Any:  # noqa: ANN401 - decoded JSON
+    if req.method not in {"POST", "PUT", "PATCH"}:
+        return None
+    data = req.bounded_stream.read()
+    try:
+        return json.loads(data) if data else None
+    except (ValueError, RecursionError):
+        raise Early(Told(400, "The request's body is not JSON")) from None
+
+
+def _write(resp: falcon.Response, body: object) -> None:
+    resp.content_type = falcon.MEDIA_JSON
+    resp.data = json.dumps(body, ensure_ascii=False).encode()
+
+
+def _refuse_verb(allowed: str) -> Callable[..., None]:
+    def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        raise Early(Told(405, "Method Not Allowed"), (("Allow", allowed),))
+
+    return respond
+
+
+def _nothing_here(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    raise Early(Told(404, "Not Found"))
+
+
+def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    if isinstance(error, Early):
+        said, body = error.said, error.said.early
+        resp.set_headers(error.headers)
+    elif isinstance(error, MoorageError):
+        spoken = getattr(req.context, "spoken", HISTORY.at(HISTORY.minimum))
+        said = told(error, beyond=spoken.has(BEYOND))
+        body = said.body
+        if said.status == _BUSY:
+            resp.set_header("Retry-After", str(getattr(error, "retry_after", 1)))
+    else:
+        # Nothing internal is told; the log says more under the request id.
+        _log.error("request %s failed", req.env.get("moorage.request_id"), exc_info=error)
+        said = Told(500, "Internal Server Error")
+        body = {**said.body, "error_name": protocol.INTERNAL}
+    resp.status = falcon.code_to_http_status(said.status)
+    _write(resp, body)
+
+
+_BUSY: Final = 503

@@ -1,0 +1,357 @@
+"""From a request for a lease to what is asked of the use case: one role per reservation.
+
+| type | a member is | together |
+|---|---|---|
+| physical:host | the one unit of an offered host | nobody else on their hosts |
+| virtual:instance | VCPU, MEMORY_MB and DISK_GB | affinity true: one host, false: different ones |
+| flavor:instance | a flavor | |
+| virtual:floatingip | the one unit of an address of the network | those that must be are there |
+
+Requirements name the hosts that meet them, as a `fence`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.api.leases import dates, requirements
+from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import Conflict, InvalidDescription
+from moorage.domain.period import Period
+from moorage.domain.requests import Objective
+from moorage.domain.reservables import ADDRESS, WHOLE_HOST
+from moorage.usecases.leases.asking import LeaseAsk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moorage.domain.leases import Terms
+    from moorage.domain.period import Instant
+    from moorage.domain.reservables import Reservable
+    from moorage.usecases.reservables import OfferedHost
+
+HOST: Final = "physical:host"
+INSTANCE: Final = "virtual:instance"
+FLAVOR: Final = "flavor:instance"
+ADDRESSES: Final = "virtual:floatingip"
+CHANGEABLE: Final = frozenset({"id", "resource_type", "amount", "min", "max"})
+"""Keys of a reservation that may say something new."""
+MOST: Final = 100
+"""Reservations of one lease."""
+_AFFINITY: Final = {"None": None, "True": True, "False": False, "true": True, "false": False}
+_AMOUNTS: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What the fleet offers while a request is read."""
+
+    hosts: Sequence[OfferedHost]
+    addresses: Sequence[Reservable]
+    names: Sequence[str]
+    """Every host of the fleet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One reservation as asked for: a role, its policies, and the words it was asked in."""
+
+    role: str
+    resource_type: str
+    words: Mapping[str, Any]
+    least: int
+    """Members without which it is nothing; it may get up to `count`."""
+    count: int
+    members: Mapping[str, Any]
+    policies: tuple[Mapping[str, Any], ...] = ()
+    only_on: frozenset[str] | None = None
+    """Names of the hosts that will do; None: any."""
+
+    def of(self, count: int) -> Part:
+        """The same with another number of members."""
+        return replace(self, count=count, members={**self.members, "count": count})
+
+    def all_policies(self) -> tuple[Mapping[str, Any], ...]:
+        """Its policies, with a fence around the hosts that will do."""
+        if self.only_on is None:
+            return self.policies
+        domains = sorted(self.only_on)
+        fence = {"name": f"{self.role}-hosts", "type": "fence", "members": [self.role]}
+        return (*self.policies, {**fence, "domains": domains})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A lease as asked for."""
+
+    name: str
+    terms: Terms
+    parts: tuple[Part, ...]
+    annotations: Mapping[str, Any]
+
+    def ask(self) -> LeaseAsk:
+        """What is asked of the use case."""
+        source = {
+            "name": self.name,
+            "members": [dict(one.members) for one in self.parts],
+            "policies": [dict(policy) for one in self.parts for policy in one.all_policies()],
+        }
+        said = {one.role: {**one.words, "resource_type": one.resource_type} for one in self.parts}
+        return LeaseAsk(
+            name=self.name,
+            terms=self.terms,
+            description=read_ensemble(source),
+            annotations=MappingProxyType({**self.annotations, "reservations": said}),
+            objective=Objective.PACK,
+        )
+
+
+def read_name(body: Mapping[str, Any]) -> str:
+    """A lease's name.
+
+    Raises:
+        InvalidDescription: none, or none that can be one.
+    """
+    name = body.get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+        raise InvalidDescription("A lease needs a name of 1 to 255 characters")
+    return name
+
+
+_LONGEST_NAME: Final = 255
+
+
+def read_period(body: Mapping[str, Any], now: Instant) -> Period:
+    """A lease's period. A start within the present minute is now.
+
+    Raises:
+        InvalidDescription: missing dates, a start in the past, an end before it.
+    """
+    for key in ("start_date", "end_date"):
+        if body.get(key) is None:
+            raise InvalidDescription(f"{key} is missing")
+    start, end = dates.read(body["start_date"], now), dates.read(body["end_date"], now)
+    if start < now - now % dates.MINUTE:
+        raise InvalidDescription("Start date must be later than current date")
+    start = max(start, now)
+    if end <= start:
+        raise InvalidDescription("End date must be later than start date.")
+    return Period(start, end)
+
+
+def read_parts(source: object, offered: Offered) -> tuple[Part, ...]:
+    """The reservations of a new lease.
+
+    Raises:
+        InvalidDescription: one cannot be understood.
+    """
+    if not isinstance(source, list) or not source:
+        raise InvalidDescription("A lease needs reservations")
+    if len(source) > MOST:
+        raise InvalidDescription(f"A lease has at most {MOST} reservations")
+    return _parted(tuple(_part(f"r{i}", one, offered) for i, one in enumerate(source)), offered)
+
+
+def _parted(parts: tuple[Part, ...], offered: Offered) -> tuple[Part, ...]:
+    """Keep instances off the hosts that the same lease may get whole."""
+    whole = frozenset[str]().union(
+        *(one.only_on or () for one in parts if one.resource_type == HOST)
+    )
+    if not whole:
+        return parts
+    return tuple(
+        replace(one, only_on=(one.only_on or frozenset(offered.names)) - whole)
+        if one.resource_type in {INSTANCE, FLAVOR}
+        else one
+        for one in parts
+    )
+
+
+def _part(role: str, source: object, offered: Offered) -> Part:
+    if not isinstance(source, Mapping):
+        raise InvalidDescription("A reservation is an object")
+    kind = source.get("resource_type")
+    if kind is None:
+        raise InvalidDescription("resource_type is missing")
+    reader = _READERS.get(str(kind))
+    if reader is None:
+        raise InvalidDescription(f"Resource type {kind} is not supported")
+    return reader(role, source, offered)
+
+
+def _hosts(role: str, source: Mapping[str, Any], offered: Offered) -> Part:
+    least, most = (read_count(source, key) for key in ("min", "max"))
+    if most < least:
+        raise InvalidDescription("max must be at least min")
+    asked = [requirements.read(source.get(key, "")) for key in _HOST_WORDS]
+    wanted = asked[0] + asked[1]
+    names = [
+        one.reservable.name for one in offered.hosts if requirements.met(wanted, one.properties)
+    ]
+    return Part(
+        role,
+        HOST,
+        {
+            "min": least,
+            "max": most,
+            "hypervisor_properties": source.get("hypervisor_properties", ""),
+            "resource_properties": source.get("resource_properties", ""),
+            "before_end": source.get("before_end", "default"),
+        },
+        least,
+        most,
+        {
+            "name": role,
+            "count": most,
+            "groups": [{"name": "host", "resources": {WHOLE_HOST: 1}}],
+        },
+        (
+            {"name": f"{role}-alone", "type": "exclusive", "members": [role], "against": "others"},
+            {"name": f"{role}-apart", "type": "anti-affinity", "members": [role]},
+        ),
+        only_on=frozenset(names),
+    )
+
+
+_HOST_WORDS: Final = ("hypervisor_properties", "resource_properties")
+
+
+def _instances(role: str, source: Mapping[str, Any], offered: Offered) -> Part:
+    amount = read_count(source, "amount")
+    resources = {name: _amount(source, key) for key, name in _AMOUNTS.items()}
+    affinity = _affinity(source)
+    wanted = requirements.read(source.get("resource_properties", ""))
+    together: tuple[Mapping[str, Any], ...] = ()
+    if affinity is not None:
+        kind = "affinity" if affinity else "anti-affinity"
+        together = ({"name": f"{role}-{kind}", "type": kind, "members": [role]},)
+    return Part(
+        role,
+        INSTANCE,
+        {
+            "amount": amount,
+            **{key: _amount(source, key) for key in _AMOUNTS},
+            "affinity": affinity,
+            "resource_properties": source.get("resource_properties", ""),
+        },
+        amount,
+        amount,
+        {
+            "name": role,
+            "count": amount,
+            "resources": {name: value for name, value in resources.items() if value},
+        },
+        together,
+        only_on=frozenset(_met_by(wanted, offered)) if wanted else None,
+    )
+
+
+def _flavored(role: str, source: Mapping[str, Any], offered: Offered) -> Part:  # noqa: ARG001 - as the others
+    amount = read_count(source, "amount")
+    flavor = source.get("flavor_id")
+    if not isinstance(flavor, str) or not flavor:
+        raise InvalidDescription("flavor_id is missing")
+    if _affinity(source) is not None:
+        raise Unsupported("affinity is not supported for flavor:instance; it must be None")
+    return Part(
+        role,
+        FLAVOR,
+        {"amount": amount, "flavor_id": flavor, "affinity": None},
+        amount,
+        amount,
+        {"name": role, "count": amount, "flavor": flavor},
+    )
+
+
+class Unsupported(Conflict):
+    """Something that this type of reservation does not have."""
+
+
+class Changed(Conflict):
+    """Something of a reservation that stays as it was asked for."""
+
+
+def _addresses(role: str, source: Mapping[str, Any], offered: Offered) -> Part:
+    amount = read_count(source, "amount")
+    network = source.get("network_id")
+    if not isinstance(network, str) or not network:
+        raise InvalidDescription("network_id is missing")
+    required = source.get("required_floatingips") or []
+    if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
+        raise InvalidDescription("required_floatingips is a list of addresses")
+    if len(required) > amount:
+        raise InvalidDescription("There are more required_floatingips than amount")
+    known = {one.name: one for one in offered.addresses}
+    for one in required:
+        if one not in known or known[one].properties["floating_network_id"] != network:
+            raise InvalidDescription(f"Floating IP {one} is not one of network {network}")
+    policies = [
+        {
+            "name": f"{role}-{i}",
+            "type": "fence",
+            "members": [f"{role}[{i}]"],
+            "domains": [known[one].id],
+        }
+        for i, one in enumerate(dict.fromkeys(required))
+    ]
+    return Part(
+        role,
+        ADDRESSES,
+        {"amount": amount, "network_id": network, "required_floatingips": required},
+        amount,
+        amount,
+        {"name": role, "count": amount, "resources": {ADDRESS: 1}, "member_of": [network]},
+        tuple(policies),
+    )
+
+
+_READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any], Offered], Part]]] = MappingProxyType(
+    {HOST: _hosts, INSTANCE: _instances, FLAVOR: _flavored, ADDRESSES: _addresses}
+)
+
+
+def _met_by(wanted: requirements.Requirement, offered: Offered) -> list[str]:
+    """Names of the offered hosts that meet a requirement."""
+    return [
+        one.reservable.name for one in offered.hosts if requirements.met(wanted, one.properties)
+    ]
+
+
+def read_count(source: Mapping[str, Any], key: str) -> int:
+    """A number of at least 1; the client sends some as text.
+
+    Raises:
+        InvalidDescription: it is missing, or none.
+    """
+    found = _amount(source, key)
+    if found < 1:
+        raise InvalidDescription(f"{key} must be greater than or equal to 1")
+    return found
+
+
+def _amount(source: Mapping[str, Any], key: str) -> int:
+    """A number; the client sends some as text."""
+    value = source.get(key)
+    if value is None or value == "":
+        raise InvalidDescription(f"{key} is missing")
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidDescription(f"{key} must be a number, not {value!r}")
+    return value
+
+
+_DIGITS: Final = 9
+
+
+def _affinity(source: Mapping[str, Any]) -> bool | None:
+    value = source.get("affinity")
+    if value is None or isinstance(value, bool):
+        return value
+    if value in _AFFINITY:
+        return _AFFINITY[value]
+    raise InvalidDescription(f"affinity must be True, False or None, not {json.dumps(value)}")

@@ -1,0 +1,181 @@
+"""`/os-hosts` and `/floatingips`: what is offered, what is known of it, and who has it when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.api.leases import shapes
+from moorage.api.leases.call import Call, Reply
+from moorage.api.leases.dates import stamped
+from moorage.domain.bookings import BookingState
+from moorage.domain.errors import Forbidden, InvalidDescription
+from moorage.usecases import reservables
+from moorage.usecases.access import for_operators
+from moorage.usecases.leases.annotate import holders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.leases import Lease
+
+
+def listing(call: Call) -> Reply:
+    """GET: every host that is offered."""
+    for_operators(call.caller)
+    found = reservables.offered_hosts(call.parts.store, call.parts.store.snapshot())
+    return Reply({"hosts": [shapes.host(one, private=frozenset()) for one in found]})
+
+
+def show(call: Call) -> Reply:
+    """GET: one of them."""
+    for_operators(call.caller)
+    store = call.parts.store
+    found = reservables.offered_host(store, store.snapshot(), call.path["id"])
+    return Reply({"host": shapes.host(found, private=frozenset())})
+
+
+def create(call: Call) -> Reply:
+    """POST: offer a host of the fleet, by its name."""
+    body = dict(call.object())
+    for_operators(call.caller)
+    name = body.pop("name", None) or body.pop("id", None)
+    if not isinstance(name, str):
+        raise Forbidden("A host needs a name")
+    made = reservables.offer_host(call.parts, call.caller, name, _texts(body))
+    return Reply({"host": shapes.host(made, private=frozenset())}, status=201)
+
+
+def update(call: Call) -> Reply:
+    """PUT: change what is said of a host; null takes a key away."""
+    body = call.object()
+    changed = {key: None if value is None else _text(key, value) for key, value in body.items()}
+    found = reservables.describe_host(call.parts, call.caller, call.path["id"], changed)
+    return Reply({"host": shapes.host(found, private=frozenset())})
+
+
+def delete(call: Call) -> Reply:
+    """DELETE: offer it no more."""
+    reservables.withdraw_host(call.parts, call.caller, call.path["id"])
+    return Reply(None, status=204)
+
+
+def properties(call: Call) -> Reply:
+    """GET: keys that hosts have, with `detail` their values; private ones with `all`."""
+    for_operators(call.caller)
+    store = call.parts.store
+    private = reservables.private_keys(store)
+    told: list[dict[str, Any]] = []
+    for key, values in reservables.keys(store).items():
+        if key in private and not _truth(call.query.get("all")):
+            continue
+        more = (
+            {"private": False, "values": list(values)} if _truth(call.query.get("detail")) else {}
+        )
+        told.append({"property": key, **more})
+    return Reply({"resource_properties": told})
+
+
+def mark(call: Call) -> Reply:
+    """PATCH: say whether a key is private."""
+    private = call.object().get("private")
+    if not isinstance(private, bool):
+        raise InvalidDescription("private is true or false")
+    found = reservables.mark_key(call.parts, call.caller, call.path["name"], private=private)
+    return Reply(
+        {
+            "resource_property": {
+                "id": found.id,
+                "resource_type": "physical:host",
+                "property_name": found.name,
+                "private": private,
+                "created_at": stamped(found.created_at),
+                "updated_at": stamped(found.updated_at),
+            }
+        }
+    )
+
+
+def allocations(call: Call) -> Reply:
+    """GET: who has each host when; those without anybody too."""
+    for_operators(call.caller)
+    found = _allocations(call)
+    return Reply({"allocations": [shapes.allocation(id_, rows) for id_, rows in found.items()]})
+
+
+def allocation(call: Call) -> Reply:
+    """GET: who has one host when."""
+    for_operators(call.caller)
+    store = call.parts.store
+    reservables.offered_host(store, store.snapshot(), call.path["id"])
+    rows = _allocations(call)[call.path["id"]]
+    return Reply({"allocation": shapes.allocation(call.path["id"], rows)})
+
+
+def _allocations(call: Call) -> dict[str, list[tuple[str, Lease]]]:
+    """Per host id the reservations that have places there, with their leases."""
+    store = call.parts.store
+    snapshot = store.snapshot()
+    found: dict[str, list[tuple[str, Lease]]] = {}
+    for one in reservables.offered_hosts(store, snapshot):
+        rows = snapshot.tree(snapshot.row_of[one.root]).tolist()
+        decisions = {
+            (booking.decision, booking.consumer)
+            for row in rows
+            for booking in snapshot.bookings_of(row)
+            if booking.decision is not None and booking.state in _RESERVED
+        }
+        found[one.reservable.id] = [
+            (reservation, lease)
+            for reservation, lease in holders(store, decisions)
+            if call.query.get("lease_id") in (None, lease.id)
+            and call.query.get("reservation_id") in (None, reservation)
+        ]
+    return found
+
+
+_RESERVED = frozenset(BookingState)
+
+
+# --- addresses ------------------------------------------------------------------------------
+
+
+def list_addresses(call: Call) -> Reply:
+    """GET: every address that is offered."""
+    found = reservables.addresses(call.parts.store)
+    return Reply({"floatingips": [shapes.floating_ip(one) for one in found]})
+
+
+def show_address(call: Call) -> Reply:
+    """GET: one of them."""
+    found = reservables.address(call.parts.store, call.path["id"])
+    return Reply({"floatingip": shapes.floating_ip(found)})
+
+
+def create_address(call: Call) -> Reply:
+    """POST: offer an address of a network."""
+    body = dict(call.object())
+    network, text = (body.pop(key, None) for key in ("floating_network_id", "floating_ip_address"))
+    if not isinstance(network, str) or not isinstance(text, str):
+        raise InvalidDescription("floating_network_id and floating_ip_address are needed")
+    made = reservables.offer_address(call.parts, call.caller, network, text, _texts(body))
+    return Reply({"floatingip": shapes.floating_ip(made)}, status=201)
+
+
+def delete_address(call: Call) -> Reply:
+    """DELETE: offer it no more."""
+    reservables.withdraw_address(call.parts, call.caller, call.path["id"])
+    return Reply(None, status=204)
+
+
+def _texts(body: Mapping[str, Any]) -> dict[str, str]:
+    return {key: _text(key, value) for key, value in body.items() if value is not None}
+
+
+def _text(key: str, value: object) -> str:
+    if isinstance(value, dict | list):
+        raise InvalidDescription(f"{key} must be a text or number")
+    return str(value)
+
+
+def _truth(text: str | None) -> bool:
+    return (text or "").lower() in {"true", "1"}

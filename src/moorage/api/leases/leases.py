@@ -1,0 +1,259 @@
+"""`/leases`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.api.leases import asking, dates, shapes
+from moorage.api.leases.call import Call, Reply
+from moorage.api.leases.protocol import BEYOND
+from moorage.domain.errors import Forbidden, Infeasible, InvalidDescription, NotFound
+from moorage.domain.leases import LeaseState, Terms
+from moorage.domain.period import Period, parse_duration
+from moorage.usecases.leases.annotate import annotate
+from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.change import LeaseChange, change_lease
+from moorage.usecases.leases.create import create_lease
+from moorage.usecases.leases.view import list_leases, own_lease
+from moorage.usecases.ports import Page
+from moorage.usecases.proposal import Naming
+from moorage.usecases.reservables import addresses, offered_hosts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+
+_OVER: Final = {LeaseState.ENDING, LeaseState.CLOSED}
+
+
+def listing(call: Call) -> Reply:
+    """GET: every lease of the project, or for operators of all; paged from 1.1 on."""
+    page = call.page() if call.has(BEYOND) else Page(limit=_ALL)
+    found = list_leases(
+        call.parts.store,
+        call.caller,
+        all_projects=call.caller.operator,
+        name=call.query.get("name") if call.has(BEYOND) else None,
+        page=page,
+    )
+    return Reply({"leases": [shapes.lease(one) for one in found if not _deleted(one)]})
+
+
+_ALL: Final = 100_000
+"""Blazar has no pages: as many as anybody has."""
+
+
+def show(call: Call) -> Reply:
+    """GET: one lease."""
+    return Reply({"lease": shapes.lease(_own(call))})
+
+
+def create(call: Call) -> Reply:
+    """POST: grant a lease. Of hosts as many as there are, between `min` and `max`."""
+    wanted = _wanted(call)
+    last: Infeasible | None = None
+    for counts in _sizes(wanted.parts):
+        sized = tuple(one.of(count) for one, count in zip(wanted.parts, counts, strict=True))
+        try:
+            ask = replace(wanted, parts=sized).ask()
+            granted = create_lease(call.parts, call.caller, ask, Naming(call.parts.ids.uuid()))
+        except Infeasible as error:
+            last = error
+            continue
+        return Reply({"lease": shapes.lease(granted.lease)}, status=201)
+    assert last is not None, "at least one size is tried"
+    raise last
+
+
+def update(call: Call) -> Reply:
+    """PUT: name, dates, and what reservations can change to."""
+    lease, body = _own(call), call.object()
+    if not body:
+        return Reply({"lease": shapes.lease(lease)})
+    change = _change(call, lease, body)
+    if change != LeaseChange():
+        granted = change_lease(
+            call.parts, call.caller, lease.id, change, None, Naming(call.parts.ids.uuid())
+        )
+        lease = granted.lease
+    said = _restated(lease, body, call.parts.store.now())
+    if said != lease.annotations:
+        lease = annotate(call.parts, lease, said)
+    return Reply({"lease": shapes.lease(lease, status=shapes.UPDATING)})
+
+
+def delete(call: Call) -> Reply:
+    """DELETE: one that has not begun never does, a running one ends; Blazar knows it no more."""
+    lease = _own(call)
+    if lease.state not in _OVER:
+        lease = cancel_lease(call.parts, call.caller, lease.id)
+    annotate(call.parts, lease, {**lease.annotations, shapes.DELETED: True})
+    return Reply(None, status=204)
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+def _own(call: Call) -> Lease:
+    lease = own_lease(call.parts.store, call.caller, call.path["id"])
+    if _deleted(lease):
+        raise NotFound("lease", lease.id)
+    return lease
+
+
+def _deleted(lease: Lease) -> bool:
+    return bool(lease.annotations.get(shapes.DELETED))
+
+
+def _wanted(call: Call) -> asking.Wanted:
+    body = call.object()
+    now = call.parts.store.now()
+    period = asking.read_period(body, now)
+    annotations: dict[str, Any] = {}
+    if body.get("before_end_date") is not None:
+        annotations[shapes.BEFORE_END] = _before_end(body, period, now)
+    terms = Terms(period)
+    if call.has(BEYOND):
+        terms = replace(
+            terms,
+            expiry=_duration(body, "expiry"),
+            priority=_priority(body),
+            lead=_duration(body, "lead") or 0,
+            cleaning=_duration(body, "cleaning") or 0,
+        )
+    return asking.Wanted(
+        asking.read_name(body),
+        terms,
+        asking.read_parts(body.get("reservations"), _offered(call)),
+        MappingProxyType(annotations),
+    )
+
+
+def _offered(call: Call) -> asking.Offered:
+    store = call.parts.store
+    snapshot = store.snapshot()
+    return asking.Offered(
+        offered_hosts(store, snapshot),
+        addresses(store),
+        [snapshot.names[row] for row in snapshot.roots.tolist()],
+    )
+
+
+def _before_end(body: Mapping[str, Any], period: Period, now: Instant) -> Instant:
+    at = dates.read(body["before_end_date"], now)
+    if not period.start <= at <= period.end:
+        raise Forbidden("before_end_date must be between the lease's dates")
+    return at
+
+
+def _duration(body: Mapping[str, Any], key: str) -> int | None:
+    text = body.get(key)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise InvalidDescription(f"{key} is a duration such as PT2H")
+    return parse_duration(text)
+
+
+def _priority(body: Mapping[str, Any]) -> int:
+    value = body.get("priority", 0)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_PRIORITY:
+        raise InvalidDescription(f"priority is a number from 0 to {_MOST_PRIORITY}")
+    return value
+
+
+_MOST_PRIORITY: Final = 1_000
+
+
+def _sizes(parts: tuple[asking.Part, ...]) -> Iterator[tuple[int, ...]]:
+    """Numbers of members to try: all that may be had, then one less of each until the least."""
+    counts = [one.count for one in parts]
+    while True:
+        yield tuple(counts)
+        lower = [max(one.least, n - 1) for one, n in zip(parts, counts, strict=True)]
+        if lower == counts:
+            return
+        counts = lower
+
+
+# --- changing -------------------------------------------------------------------------------
+
+
+def _change(call: Call, lease: Lease, body: Mapping[str, Any]) -> LeaseChange:
+    now = call.parts.store.now()
+    start = None if "start_date" not in body else dates.read(body["start_date"], now)
+    end = None if "end_date" not in body else dates.read(body["end_date"], now)
+    period = lease.terms.period
+    if start is not None and start != period.start:
+        if lease.state is not LeaseState.PENDING:
+            raise InvalidDescription("Cannot modify the start date of already started leases")
+        if start < now - now % dates.MINUTE:
+            raise InvalidDescription("Start date must be later than current date")
+        start = max(start, now)
+    else:
+        start = None
+    if end is not None and end <= (start or period.start):
+        raise InvalidDescription("End date must be later than current and start date")
+    return LeaseChange(
+        name=asking.read_name(body) if body.get("name") not in (None, lease.name) else None,
+        start=start,
+        end=None if end == period.end else end,
+        counts=MappingProxyType(_counts(lease, body)),
+    )
+
+
+def _counts(lease: Lease, body: Mapping[str, Any]) -> dict[str, int]:
+    """Roles whose number of members changes."""
+    found: dict[str, int] = {}
+    for part, source in _named(lease, body):
+        words = shapes.reserved(lease, part)
+        if source.get("resource_type", words["resource_type"]) != words["resource_type"]:
+            raise asking.Changed("A reservation's resource_type cannot be changed")
+        for key in ("amount", "max"):
+            if key in source and key in words:
+                count = asking.read_count(source, key)
+                if count != words[key]:
+                    found[part.role] = count
+        for key in source:
+            if key not in asking.CHANGEABLE and source[key] != words.get(key, source[key]):
+                raise asking.Changed(f"{key} of a reservation cannot be changed")
+    return found
+
+
+def _named(lease: Lease, body: Mapping[str, Any]) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    source = body.get("reservations") or []
+    if not isinstance(source, list):
+        raise InvalidDescription("reservations is a list")
+    by_id = {part.id: part for part in lease.reservations}
+    for one in source:
+        if not isinstance(one, dict) or "id" not in one:
+            raise InvalidDescription("Reservations to change need their id")
+        if one["id"] not in by_id:
+            raise InvalidDescription(f"The lease has no reservation {one['id']}")
+        yield by_id[one["id"]], one
+
+
+def _restated(lease: Lease, body: Mapping[str, Any], now: Instant) -> Mapping[str, Any]:
+    """The lease's annotations with what the change says in Blazar's words."""
+    said = dict(lease.annotations)
+    words = said.get(shapes.RESERVATIONS)
+    if isinstance(words, dict):
+        changed = dict(words)
+        for part, source in _named(lease, body):
+            mine = changed.get(part.role, {})
+            numbers = {
+                key: asking.read_count(source, key)
+                for key in ("amount", "min", "max")
+                if key in source and key in mine
+            }
+            changed[part.role] = {**mine, **numbers}
+        said[shapes.RESERVATIONS] = changed
+    if body.get("before_end_date") is not None:
+        said[shapes.BEFORE_END] = _before_end(body, lease.terms.period, now)
+    elif isinstance(at := said.get(shapes.BEFORE_END), int):
+        said[shapes.BEFORE_END] = min(at, lease.terms.period.end)
+    return said

@@ -1,0 +1,84 @@
+"""Versions of this dialect, its two forms of errors, and the table from error to code.
+
+Handlers answer errors as `{"error_code", "error_message", "error_name"}`, where the name is the
+number again; what goes wrong before a handler is reached is `{"error", "error_message"}`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain import errors
+from moorage.domain.explain import Explanation
+from moorage.http.microversion import Change, History
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SERVICE: Final = "reservation"
+VERSION_HEADER: Final = "OpenStack-API-Version"
+BEYOND: Final = "promise"
+"""What is ours: filters, paging, more terms of leases, and refusals as conflicts."""
+HISTORY: Final = History((Change("1.0", "blazar"), Change("1.1", BEYOND)))
+
+NOT_ENOUGH: Final = "Not enough hosts available"
+"""Blazar's whole explanation; programs look for these words."""
+INTERNAL: Final = "INTERNAL_SERVER_ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An error as it is answered."""
+
+    status: int
+    message: str
+    explanation: str | None = None
+    """The id of the explanation, from `promise` on."""
+
+    @property
+    def body(self) -> dict[str, object]:
+        """As handlers answer it."""
+        found: dict[str, object] = {
+            "error_code": self.status,
+            "error_message": self.message,
+            "error_name": self.status,
+        }
+        if self.explanation is not None:
+            found["explanation_id"] = self.explanation
+        return found
+
+    @property
+    def early(self) -> dict[str, object]:
+        """As it is answered before a handler is reached."""
+        return {"error": self.status, "error_message": self.message}
+
+
+_STATUS: Final[Mapping[type[errors.MoorageError], int]] = MappingProxyType(
+    {
+        errors.InvalidDescription: 400,
+        errors.Forbidden: 403,
+        errors.LimitExceeded: 403,
+        errors.NotFound: 404,
+        errors.Conflict: 409,
+        errors.Busy: 503,
+    }
+)
+
+
+def told(error: errors.MoorageError, *, beyond: bool) -> Told:
+    """How an error is answered; `beyond`: to somebody who speaks `promise`.
+
+    Blazar answers a lease that does not fit with 500.
+    """
+    if isinstance(error, errors.Infeasible):
+        if not beyond:
+            return Told(500, NOT_ENOUGH)
+        assert isinstance(error.explanation, Explanation)
+        return Told(409, f"{NOT_ENOUGH}: {error.message}", error.explanation.id)
+    for kind in type(error).__mro__:
+        status = _STATUS.get(kind)
+        if status is not None:
+            return Told(status, error.message)
+    return Told(500, error.message)

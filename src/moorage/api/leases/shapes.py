@@ -1,0 +1,180 @@
+"""Leases, reservations, events, hosts, allocations and addresses as the wire shows them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.api.leases.dates import stamped, written
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import HOUR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.leases import Lease, Reservation
+    from moorage.domain.period import Instant
+    from moorage.domain.reservables import Reservable
+    from moorage.usecases.reservables import OfferedHost
+
+DELETED: Final = "deleted"
+"""The annotation of a lease that was deleted: Blazar knows it no more."""
+RESERVATIONS: Final = "reservations"
+"""The annotation with what was asked for, by role."""
+BEFORE_END: Final = "before_end_date"
+UPDATING: Final = "UPDATING"
+BEFORE: Final = HOUR
+"""How long before its end a lease's owner is told, unless they say."""
+
+_STATUS: Final[Mapping[LeaseState, str]] = {
+    LeaseState.PENDING: "PENDING",
+    LeaseState.STARTING: "PENDING",
+    LeaseState.ACTIVE: "ACTIVE",
+    LeaseState.ENDING: "TERMINATED",
+    LeaseState.CLOSED: "TERMINATED",
+}
+_PART: Final[Mapping[LeaseState, str]] = {
+    LeaseState.PENDING: "pending",
+    LeaseState.STARTING: "pending",
+    LeaseState.ACTIVE: "active",
+    LeaseState.ENDING: "deleted",
+    LeaseState.CLOSED: "deleted",
+}
+
+
+def lease(one: Lease, *, status: str | None = None) -> dict[str, Any]:
+    """A lease with its reservations and events."""
+    return {
+        "id": one.id,
+        "name": one.name,
+        "user_id": one.user_id,
+        "project_id": one.project_id,
+        "start_date": written(one.terms.period.start),
+        "end_date": written(one.terms.period.end),
+        "trust_id": None,
+        "status": status or _STATUS[one.state],
+        "degraded": one.degraded,
+        "created_at": stamped(one.created_at),
+        "updated_at": stamped(one.updated_at),
+        "reservations": [
+            {**_reservation(one, part.id), **reserved(one, part), "id": part.id}
+            for part in one.reservations
+        ],
+        "events": _events(one),
+    }
+
+
+def reserved(one: Lease, part: Reservation) -> Mapping[str, Any]:
+    """What was asked for; of a lease that was not made here, what can be said of it."""
+    said = one.annotations.get(RESERVATIONS)
+    if isinstance(said, dict) and part.role in said:
+        words: Mapping[str, Any] = said[part.role]
+        return words if words["resource_type"] not in _SLOTS else {**_slots(part), **words}
+    return {"resource_type": "flavor:instance", "resource_properties": "", **_slots(part)}
+
+
+_SLOTS: Final = frozenset({"virtual:instance", "flavor:instance"})
+
+
+def _slots(part: Reservation) -> dict[str, Any]:
+    """How servers are drawn from it: by a flavor of the reservation's id."""
+    return {"flavor_id": part.id, "aggregate_id": None, "server_group_id": None}
+
+
+def before_end(one: Lease) -> Instant:
+    """When its owner is told that it ends; not before it begins."""
+    said = one.annotations.get(BEFORE_END)
+    period = one.terms.period
+    return said if isinstance(said, int) else max(period.start, period.end - BEFORE)
+
+
+def _reservation(one: Lease, id_: str) -> dict[str, Any]:
+    return {
+        "lease_id": one.id,
+        "resource_id": derived(id_, "resource"),
+        "status": _PART[one.state],
+        "missing_resources": one.missing > 0,
+        "resources_changed": False,
+        "created_at": stamped(one.created_at),
+        "updated_at": stamped(one.updated_at),
+    }
+
+
+def _events(one: Lease) -> list[dict[str, Any]]:
+    begun = one.state not in {LeaseState.PENDING, LeaseState.STARTING}
+    ended = one.state in {LeaseState.ENDING, LeaseState.CLOSED}
+    told = bool(one.annotations.get("told_end")) or ended
+    return [
+        {
+            "id": derived(one.id, kind),
+            "lease_id": one.id,
+            "event_type": kind,
+            "time": written(at),
+            "status": "DONE" if done else "UNDONE",
+            "created_at": stamped(one.created_at),
+            "updated_at": stamped(one.updated_at),
+        }
+        for kind, at, done in (
+            ("start_lease", one.terms.period.start, begun),
+            ("end_lease", one.terms.period.end, ended),
+            ("before_end_lease", before_end(one), told),
+        )
+    ]
+
+
+def derived(id_: str, kind: str) -> str:
+    """An id that follows from another: these rows are Blazar's, and nothing here."""
+    return str(uuid.uuid5(uuid.UUID(id_), kind))
+
+
+def host(one: OfferedHost, *, private: frozenset[str]) -> dict[str, Any]:
+    """A host, with what was added to it at the top; keys in `private` are left out."""
+    known = one.properties
+    record = one.reservable
+    return {
+        "id": record.id,
+        "vcpus": known["vcpus"],
+        "cpu_info": "",
+        "hypervisor_type": "QEMU",
+        "hypervisor_version": 0,
+        "hypervisor_hostname": record.name,
+        "service_name": record.name,
+        "memory_mb": known["memory_mb"],
+        "local_gb": known["local_gb"],
+        "status": None,
+        "availability_zone": one.zone or "",
+        "trust_id": None,
+        "reservable": True,
+        "created_at": stamped(record.created_at),
+        "updated_at": stamped(record.updated_at),
+        **{key: value for key, value in record.properties.items() if key not in private},
+    }
+
+
+def allocation(resource: str, rows: Sequence[tuple[str, Lease]]) -> dict[str, Any]:
+    """Who has a resource when: reservation ids with their leases."""
+    return {
+        "resource_id": resource,
+        "reservations": [
+            {
+                "id": reservation,
+                "lease_id": one.id,
+                "start_date": written(one.terms.period.start),
+                "end_date": written(one.terms.period.end),
+            }
+            for reservation, one in rows
+        ],
+    }
+
+
+def floating_ip(one: Reservable) -> dict[str, Any]:
+    """An address."""
+    return {
+        "id": one.id,
+        "floating_network_id": one.properties["floating_network_id"],
+        "subnet_id": one.properties.get("subnet_id"),
+        "floating_ip_address": one.name,
+        "reservable": True,
+        "created_at": stamped(one.created_at),
+        "updated_at": stamped(one.updated_at),
+    }
