@@ -104,7 +104,7 @@ def find(solver: Solver, built: Built, *, time_limit: Duration, seed: int) -> Fo
     if outcome.verdict is Verdict.INFEASIBLE:
         return None
     assert outcome.hosts is not None
-    return _judged(built, outcome, outcome.hosts.tolist())
+    return judged(built, outcome, outcome.hosts.tolist())
 
 
 def still_holds(found: Found, built: Built) -> Found | None:
@@ -121,12 +121,17 @@ def still_holds(found: Found, built: Built) -> Found | None:
     value = int(cost(built.problem, np.array([rows], dtype=np.int64))[0])
     outcome = replace(found.outcome, value=value, bound=0)
     try:
-        return _judged(built, outcome, rows)
+        return judged(built, outcome, rows)
     except WrongAnswer:
         return None
 
 
-def _judged(built: Built, outcome: Outcome, rows: list[int]) -> Found:
+def judged(built: Built, outcome: Outcome, rows: list[int]) -> Found:
+    """An answer by the meanings of its policies and by plain sums.
+
+    Raises:
+        WrongAnswer: it breaks the request.
+    """
     ground = replace(built.ground, asked=set())
     statuses = verify(replace(built, ground=ground), rows)
     hosts = (built.problem.hosts[row] for row in rows)
