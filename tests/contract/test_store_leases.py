@@ -18,7 +18,7 @@ from moorage.domain.changes import (
     SwapHold,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
-from moorage.domain.effects import Effect, EffectKind, EffectState
+from moorage.domain.effects import Effect, EffectKind, EffectState, Lane
 from moorage.domain.errors import (
     CapacityExceeded,
     ConcurrentUpdate,
@@ -228,3 +228,38 @@ def test_a_server_is_as_preemptible_as_the_hold_it_took(store: Ledger) -> None:
     (booking,) = found[1]
     assert booking.preemptible
     assert (booking.period.end, booking.yields_to, booking.declared_end) == (3_900, "l", 8_000)
+
+
+def test_an_effect_that_is_done_stays_done(store: Ledger) -> None:
+    write(store, PutEffect(effect("e", 500), None))
+    (first,) = store.due_effects(10)
+    taken = replace(first, attempts=1)
+    write(store, PutEffect(taken, 0), PutEffect(replace(taken, state=EffectState.DONE), 1))
+    with pytest.raises(ConcurrentUpdate, match="done already"):
+        write(store, PutEffect(replace(taken, attempts=2), 1))
+    assert [one.state for one in store.effects("l")] == [EffectState.DONE]
+
+
+def test_due_effects_are_found_by_lane(store: Ledger) -> None:
+    told = replace(effect("told", 300), kind=EffectKind.NOTIFY)
+    write(store, *(PutEffect(one, None) for one in (effect("life", 400), told)))
+    assert [one.id for one in store.due_effects(10)] == ["told", "life"]
+    assert [one.id for one in store.due_effects(10, Lane.LIFE)] == ["life"]
+    assert [one.id for one in store.due_effects(10, Lane.TELL)] == ["told"]
+    assert store.due_effects(10, Lane.HOOK) == []
+    assert store.pending_effects() == {Lane.LIFE: (1, 400), Lane.TELL: (1, 300)}
+
+
+def test_the_overrun_are_those_whose_end_has_come(store: Ledger, clock: SetClock) -> None:
+    for server, end in (("late", 2_000), ("b", 1_500), ("a", 1_500), ("open", None)):
+        write(store, replace(allocate(server, {"a": {"VCPU": 1}}), until=end))
+    assert store.overrun((0, ""), 10) == []
+    clock.instant = 1_500
+    assert [(one.consumer.uuid, one.end) for one in store.overrun((0, ""), 10)] == [
+        ("a", 1_500),
+        ("b", 1_500),
+    ]
+    clock.instant = 9_000
+    assert [one.consumer.uuid for one in store.overrun((1_500, "a"), 10)] == ["b", "late"]
+    assert [one.consumer.uuid for one in store.overrun((0, ""), 1)] == ["a"]
+    assert [one.consumer.uuid for one in store.overrun((1_500, "b"), 10)] == ["late"]

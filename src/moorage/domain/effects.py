@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+from uuid import UUID, uuid5
 
 from moorage.domain.errors import WrongState
 
@@ -33,7 +34,7 @@ class EffectKind(StrEnum):
     WARN = "warn"
     """Tell the owner of a preemptible server that it will be evicted, and when."""
     OVERRUN = "overrun"
-    """A declared end has come: whoever is there still is told, and ended by who ends servers."""
+    """A declared end has passed, and the server is there still: owner and operator are told."""
     NOTIFY = "notify"
     """Tell a lease's owner of an edge."""
     RELEASE = "release"
@@ -62,6 +63,38 @@ TIMERS: Final = frozenset(
 
 All others are facts that somebody must hear of, whatever happens to the lease afterwards.
 """
+
+
+class Lane(StrEnum):
+    """Who carries an effect out: one lane never waits for another."""
+
+    LIFE = "life"
+    """The service itself, in the ledger."""
+    TELL = "tell"
+    """Whoever is told."""
+    END = "end"
+    """Whoever ends servers."""
+    HOOK = "hook"
+    """The operator's program."""
+
+
+LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
+    {
+        **dict.fromkeys(EffectKind, Lane.LIFE),
+        EffectKind.NOTIFY: Lane.TELL,
+        EffectKind.WARN: Lane.TELL,
+        EffectKind.OVERRUN: Lane.TELL,
+        EffectKind.DELETE: Lane.END,
+        EffectKind.HOOK: Lane.HOOK,
+    }
+)
+
+_FACTS: Final = UUID("6f1f2f0e-6f0b-4c43-9a51-0d0c9b2a4b57")
+
+
+def fact_id(*words: object) -> str:
+    """The id of what is to be said once: the same words give the same id, everywhere."""
+    return str(uuid5(_FACTS, "\n".join(map(str, words))))
 
 
 class EffectState(StrEnum):

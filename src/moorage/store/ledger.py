@@ -15,7 +15,7 @@ from moorage.store.watch import Unwatched
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Select, Table
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
-    from moorage.domain.effects import Effect
+    from moorage.domain.effects import Effect, Lane
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.store.backends import Backend
     from moorage.store.codec import Shape
     from moorage.store.watch import Watch
-    from moorage.usecases.ports import Clock, Keepers, Named
+    from moorage.usecases.ports import Clock, Keepers, Named, Overrun
 
     T = TypeVar("T")
 
@@ -308,10 +308,20 @@ class Ledger:
         wanted = read.matching(tables.effects, subject=subject)
         return self._listed(tables.effects, bodies.EFFECT, wanted, page)
 
-    def due_effects(self, limit: int) -> Sequence[Effect]:
+    def due_effects(self, limit: int, lane: Lane | None = None) -> Sequence[Effect]:
         """See `Store`."""
         now = self.now()
-        return self._backend.read(lambda connection: read.due_effects(connection, now, limit))
+        return self._backend.read(lambda connection: read.due_effects(connection, now, limit, lane))
+
+    def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(lambda connection: read.pending_effects(connection, now))
+
+    def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[Overrun]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(lambda connection: read.overrun(connection, now, after, limit))
 
     def _listed(
         self, table: Table, shape: Shape[T], wanted: Select[Any], page: Page

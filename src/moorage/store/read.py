@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import and_, bindparam, func, or_, select, true
+from sqlalchemy import and_, bindparam, func, or_, select, text, true
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
-from moorage.domain.effects import EffectState
+from moorage.domain.effects import EffectState, Lane
 from moorage.domain.errors import NotFound
 from moorage.store import bodies, rows, tables
 from moorage.store.batch import chunks
-from moorage.usecases.ports import Keepers, Named
+from moorage.usecases.ports import Keepers, Named, Overrun
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -308,13 +308,50 @@ def yielding(connection: Session, lease_id: str, *, now: Instant) -> list[Owned]
     return _owned(connection.execute(query))
 
 
-def due_effects(connection: Session, now: Instant, limit: int) -> list[Effect]:
-    """Effects that may be taken on, the longest due first."""
+def due_effects(connection: Session, now: Instant, limit: int, lane: Lane | None) -> list[Effect]:
+    """Effects that may be taken on, of one lane or of all, the longest due first."""
     table = tables.effects
-    pending = table.c.state == EffectState.PENDING.value
+    wanted = table.c.state == EffectState.PENDING.value
+    if lane is not None:
+        wanted &= table.c.lane == lane.value
     return _due(
-        connection, bodies.EFFECT, where=pending, time=table.c.not_before, now=now, limit=limit
+        connection, bodies.EFFECT, where=wanted, time=table.c.not_before, now=now, limit=limit
     )
+
+
+def pending_effects(connection: Session, now: Instant) -> dict[Lane, tuple[int, Instant]]:
+    """How many effects of each lane are due, and the longest due one's instant."""
+    e = tables.effects.c
+    query = (
+        select(e.lane, func.count(), func.min(e.not_before))
+        .where(e.state == EffectState.PENDING.value, e.not_before <= now)
+        .group_by(e.lane)
+    )
+    return {Lane(lane): (number, oldest) for lane, number, oldest in connection.execute(query)}
+
+
+def overrun(
+    connection: Session, now: Instant, after: tuple[Instant, str], limit: int
+) -> list[Overrun]:
+    """See `Store.overrun`."""
+    end, uuid = after
+    owner = (_c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation)
+    query = (
+        select(*owner, _b.end_at, _b.yields_to)
+        .join(tables.consumers, _c.uuid == _b.consumer)
+        .where(
+            text(tables.HAS_END),
+            _b.state == BookingState.ALLOCATED.value,
+            _b.end_at >= end,
+            or_(_b.end_at > end, _c.uuid > uuid),
+            _b.end_at <= now,
+        )
+        .distinct()
+        .order_by(_b.end_at, _c.uuid)
+        .limit(limit)
+    )
+    found = connection.execute(query)
+    return [Overrun(rows.consumer(row), row.end_at, row.yields_to) for row in found]
 
 
 def _due(

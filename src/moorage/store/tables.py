@@ -35,6 +35,9 @@ metadata = MetaData(
     }
 )
 
+HAS_END = "end_at < 9223372036854775807"
+"""Bookings with a declared end. As a text: what a query asks must look like what is indexed."""
+
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """A running number; SQLite counts by itself only in a column of exactly this type."""
 
@@ -176,6 +179,12 @@ bookings = Table(
     _partly("end_at", "state <> 'allocated'"),
     _partly("decision", "decision IS NOT NULL"),
     _partly("yields_to", "yields_to IS NOT NULL"),
+    Index(
+        "ix_bookings_declared_ends",
+        "end_at",
+        sqlite_where=text(HAS_END),
+        postgresql_where=text(HAS_END),
+    ),
 )
 
 ensembles = Table(
@@ -262,10 +271,11 @@ effects = Table(
     Column("id", _UUID, nullable=False, unique=True),
     Column("subject", _UUID, nullable=False, index=True),
     Column("state", _text(16), nullable=False),
+    Column("lane", _text(8), nullable=False, server_default="life"),
     Column("not_before", BigInteger, nullable=False),
     Column("attempts", BigInteger, nullable=False),
     Column("body", _LONG, nullable=False),
-    Index(None, "state", "not_before"),
+    Index(None, "state", "lane", "not_before"),
     comment="What must happen at an instant; done ones are kept as a record.",
 )
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
-    from moorage.domain.effects import Effect
+    from moorage.domain.effects import Effect, Lane
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
@@ -66,6 +66,16 @@ class Keepers:
 
     revision: int
     ensembles: tuple[Ensemble, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """A consumer whose allocations are there still at their declared end."""
+
+    consumer: Consumer
+    end: Instant
+    yields_to: str | None
+    """The lease for which they were to end."""
 
 
 class Clock(Protocol):
@@ -200,8 +210,20 @@ class Store(Protocol):
     def effects(self, subject: str, *, page: Page = Page()) -> Sequence[Effect]:
         """What is to be done, or was done, for a subject; by creation."""
 
-    def due_effects(self, limit: int) -> Sequence[Effect]:
-        """Pending effects that a worker may take on at `now()`, the longest due first."""
+    def due_effects(self, limit: int, lane: Lane | None = None) -> Sequence[Effect]:
+        """Pending effects that a worker may take on at `now()`, the longest due first.
+
+        Of one lane, or None: of all.
+        """
+
+    def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
+        """Per lane how many effects are due at `now()`, and since when the longest due one is."""
+
+    def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[Overrun]:
+        """Consumers with allocations whose end has come, by end, then UUID.
+
+        `after` is an end and a UUID: only those that follow it in this order.
+        """
 
     def template(self, template_id: str, version: int | None = None) -> Template:
         """A version of a template; None: the newest. NotFound."""

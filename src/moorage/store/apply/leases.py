@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from moorage.domain.effects import EffectState
+from moorage.domain.effects import LANES, EffectState
+from moorage.domain.errors import ConcurrentUpdate
 from moorage.store import bodies, tables
-from moorage.store.apply.kinds import OF, Kind, write
+from moorage.store.apply.kinds import OF, Kind, expect, write
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
-    from moorage.domain.changes import DropEffects, PutEffect, PutLease
+    from moorage.domain.changes import DropEffects, ExpectLease, PutEffect, PutLease
     from moorage.store.batch import Batch
 
 _LEASE: Final = Kind.of("lease", tables.leases.c.generation)
@@ -25,6 +26,7 @@ _NEW_RESERVATIONS: Final = insert(tables.reservations)
 _NO_RESERVATIONS: Final = delete(tables.reservations).where(
     _r.id.in_(bindparam("some", expanding=True))
 )
+_STATE: Final = select(_e.state).where(_e.id == OF)
 _PENDING: Final = (_e.subject == OF) & (_e.state == EffectState.PENDING.value)
 _TO_BE_DONE: Final = select(_e.body).where(_PENDING)
 _NO_EFFECTS: Final = delete(tables.effects).where(
@@ -61,21 +63,35 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         batch.connection.do(_NEW_RESERVATIONS, fresh)
 
 
+def expect_lease(batch: Batch, change: ExpectLease) -> None:
+    """See `ExpectLease`.
+
+    Raises:
+        NotFound, ConcurrentUpdate: it is not there, or of another generation.
+    """
+    expect(batch, _LEASE, change.id, change.generation)
+
+
 def put_effect(batch: Batch, change: PutEffect) -> None:
     """See `PutEffect`.
 
     Raises:
         DuplicateName: a new one whose id is taken.
-        NotFound, ConcurrentUpdate: the stored one is gone, or was taken on meanwhile.
+        NotFound, ConcurrentUpdate: the stored one is gone, or was taken on or done meanwhile.
     """
     effect = change.effect
     values = {
         "subject": effect.subject,
         "state": effect.state.value,
+        "lane": LANES[effect.kind].value,
         "not_before": effect.not_before,
         "attempts": effect.attempts,
         "body": bodies.EFFECT.encode(effect),
     }
+    if change.attempts is not None:
+        stored = batch.connection.scalars(_STATE, {"of": effect.id}).one_or_none()
+        if stored is not None and stored != EffectState.PENDING.value:
+            raise ConcurrentUpdate(f"effect {effect.id} is {stored} already", subject=effect.id)
     write(batch, _EFFECT, effect.id, values, change.attempts)
 
 
