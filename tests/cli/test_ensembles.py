@@ -46,6 +46,20 @@ def test_a_dry_run_writes_nothing(sim: Any) -> None:
     assert sim.body("ensemble", "list") == before
 
 
+def test_a_stay_may_have_an_end_and_yield(sim: Any) -> None:
+    words = ("ensemble", "create", "--server", "m1.small", "--until", "2026-11-23 08:00")
+    told = sim(*words, "--preemptible")
+    assert "  stays until 2026-11-23T08:00Z  preemptible  max additional" in told.out, told
+    ensemble = told.out.split()[1]
+    shown = sim("decision", "show", ensemble).out
+    assert "2026-11-21T09:00Z .. 2026-11-23T08:00Z, preemptible" in shown
+    decision = sim.body("decision", "show", ensemble)["decision"]
+    assert decision["interval"]["end"] == "2026-11-23T08:00:00Z"
+    assert "stays until" in sim(*words, "--dry-run").out
+    assert sim(*words[:-1], "next week").status == 2
+    assert sim("ensemble", "delete", ensemble).status == 0
+
+
 def test_description_only(sim: Any) -> None:
     made = sim.body("ensemble", "create", "--server", "m1.small", "--describe-only")["ensemble"]
     members = sim.body("member", "list", made["id"])["members"]

@@ -4,13 +4,14 @@ import io
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from moorage.cli import explanation, failures, fleet_map, placement_map, told
 from moorage.cli.output import counted, draw, table
 from moorage.client import errors
 from moorage.client.errors import error_for
-from moorage.client.structs import Additional, Assignment, Decision, PolicyStatus
+from moorage.client.structs import Additional, Assignment, Decision, Interval, PolicyStatus
 from moorage.domain.errors import Contradiction, InvalidDescription
 
 
@@ -123,6 +124,33 @@ DECISION = Decision(
     policies=[PolicyStatus("p"), PolicyStatus("q", satisfied=False, penalty=3)],
     max_additional={"web": Additional(5), "db": Additional(10, exact=False)},
 )
+
+
+@pytest.mark.parametrize(
+    ("end", "preemptible", "told_of_it"),
+    [
+        (None, False, []),
+        ("2026-12-07T07:00:00Z", False, ["stays until 2026-12-07T07:00Z"]),
+        ("2026-12-07T07:00:00Z", True, ["stays until 2026-12-07T07:00Z", "preemptible"]),
+        (None, True, ["preemptible"]),
+    ],
+    ids=["open-ended", "bounded", "both", "preemptible"],
+)
+def test_what_bounds_a_stay_is_told(
+    end: str | None, *, preemptible: bool, told_of_it: list[str]
+) -> None:
+    interval = Interval("2026-11-21T09:00:00Z", end)
+    one = structs.replace(DECISION, interval=interval, preemptible=preemptible)
+    assert told.stay(one) == told_of_it
+    assert told.held(one)[1 : 1 + len(told_of_it)] == told_of_it
+
+
+def test_a_hold_that_ends_another_day_says_which() -> None:
+    one = structs.replace(
+        DECISION, computed_at="2026-11-20T09:00:00Z", expires_at="2026-11-21T09:10:00Z"
+    )
+    assert told.held_until(one) == "2026-11-21T09:10:00Z"
+    assert told.held_until(structs.replace(one, computed_at="2026-11-21T09:00:00Z")) == "09:10:00Z"
 
 
 def test_a_decision_is_one_line() -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from moorage.cli import told
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, clock_time, fields, moment, short, stack, table
+from moorage.cli.output import Shown, fields, moment, short, stack, table
 from moorage.cli.placement_map import natural
+from moorage.cli.times import period
 from moorage.client.errors import Missing, NotFound
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Show(Command):
                 ("ensemble", f"{one.ensemble_id} (generation {one.ensemble_generation})"),
                 ("status", _status(one.status)),
                 ("held until", one.expires_at),
+                ("stays", _stays(one)),
+                ("lease", one.lease_id),
                 ("found by", found_by(one)),
             ]
         )
@@ -68,6 +71,15 @@ class Show(Command):
         if policies:
             parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
         return Shown(answer.body, stack(*parts))
+
+
+def _stays(decision: Decision) -> str | None:
+    """From when to when, where that is bounded or may become so."""
+    interval = decision.interval
+    if interval.end is None:
+        return "preemptible" if decision.preemptible else None
+    stays = period(interval.start, interval.end)
+    return f"{stays}, preemptible" if decision.preemptible else stays
 
 
 _PAST = frozenset({"expired", "released", "superseded"})
@@ -108,20 +120,13 @@ class List(Command):
                 short(one.ensemble_id),
                 one.status,
                 len(one.assignments),
-                _until(one),
+                told.held_until(one),
                 moment(one.computed_at),
             )
             for one in answer.value
         ]
         columns = ["id", "ensemble", "status", "#size", "held until", "decided"]
         return Shown(answer.body, table(columns, rows))
-
-
-def _until(decision: Decision) -> str:
-    """The end of the hold; its day only where that is not the day of the decision."""
-    day = (decision.computed_at or "").partition("T")[0]
-    end = moment(decision.expires_at)
-    return clock_time(end) if day and end.startswith(day) else end
 
 
 class Renew(Command):

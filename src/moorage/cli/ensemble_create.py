@@ -9,6 +9,7 @@ from moorage.cli import told
 from moorage.cli.command import Command
 from moorage.cli.output import FORMATS, Shown
 from moorage.cli.shipped import read_text, reading
+from moorage.cli.times import TIME_HELP, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ class FileOrFormat(argparse.Action):
     ) -> None:
         """Tell the two apart; a file called `json` is `./json`."""
         target = "form" if values in FORMATS and option_string == "-f" else "file"
-        if target == "file" and namespace.server is not None:
+        if target == "file" and getattr(namespace, "server", None) is not None:
             parser.error(f"argument {option_string}: not allowed with argument --server")
         setattr(namespace, target, values)
 
@@ -55,6 +56,8 @@ def decide_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="decide by the same code, write nothing")
     add("--hold", metavar="10m", help="keep the places for so long (default: the service's)")
     add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
+    add("--until", type=time_of, metavar="T", help=f"how long they stay, {TIME_HELP}")
+    add("--preemptible", action="store_true", help="they may be ended early for a lease")
     add("--seed", type=int, metavar="N", help="another seed, maybe another equal answer")
     add("--time-limit", metavar="5s", help="search no longer than this")
     add(
@@ -71,6 +74,8 @@ def decide_body(args: argparse.Namespace, roles: Sequence[str]) -> dict[str, Any
     said = {
         "hold": args.hold,
         "objective": args.objective,
+        "until": args.until,
+        "preemptible": args.preemptible or None,
         "seed": args.seed,
         "time_limit": args.time_limit,
         "max_additional": args.additional or ([] if args.dry_run else list(roles[:1])),
@@ -90,6 +95,7 @@ class Create(Command):
         moorage ensemble create -f shop.yaml --dry-run       # would it fit? nothing is written
         moorage ensemble create -f shop.yaml --hold 10m      # place and hold
         moorage ensemble create --server m1.small --count 3  # three servers, no file
+        moorage ensemble create -f shop.yaml --until 2026-12-07T07:00Z   # gone by then
         moorage ensemble create -f shop.yaml -f json         # the API's answer
         moorage ensemble create --server m1.small -f json    # a file of that name is ./json
     """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli.output import clock_time, short
+from moorage.cli.output import clock_time, moment, short
+from moorage.cli.times import minute
 from moorage.policies.ideal import usual_rank
 
 if TYPE_CHECKING:
@@ -34,13 +35,28 @@ def held(decision: Decision) -> list[str]:
     """The parts of a line about a decision."""
     name = f"decision {short(decision.id or '?')} {decision.status}"
     if decision.status == "held":
-        name += f" until {clock_time(decision.expires_at)}"
+        name += f" until {held_until(decision)}"
     parts = [name]
+    parts += stay(decision)
     if decision.policies:
         parts.append(policies(decision))
     if decision.max_additional:
         parts.append(additional(decision))
     return parts
+
+
+def stay(decision: Decision) -> list[str]:
+    """`stays until 2026-12-07T07:00Z`, `preemptible`: what bounds it, if anything."""
+    end = decision.interval.end
+    bounded = [f"stays until {minute(end)}"] if end and decision.lease_id is None else []
+    return [*bounded, "preemptible"] if decision.preemptible else bounded
+
+
+def held_until(decision: Decision) -> str:
+    """The end of the hold; its day only where that is not the day of the decision."""
+    day = (decision.computed_at or "").partition("T")[0]
+    end = moment(decision.expires_at)
+    return end if day and not end.startswith(day) else clock_time(end)
 
 
 def met(status: PolicyStatus) -> str:
@@ -69,6 +85,7 @@ def additional(decision: Decision) -> str:
 def dry_run(decision: Decision) -> str:
     """`verdict feasible (computed at revision 1)   racks used 3   hosts used 7`."""
     parts = [f"verdict feasible (computed at revision {decision.revision})", *used(decision)]
+    parts += stay(decision)
     if not all(one.satisfied for one in decision.policies):
         parts.append(policies(decision))
     if decision.max_additional:

@@ -114,6 +114,13 @@ class Additional(msgspec.Struct, frozen=True):
     exact: bool = True
 
 
+class Interval(msgspec.Struct, frozen=True):
+    """A half-open period; `end` is None where there is none."""
+
+    start: str | None = None
+    end: str | None = None
+
+
 class Decision(msgspec.Struct, frozen=True):
     """A joint placement; `expires_at` is the end of its hold."""
 
@@ -130,6 +137,10 @@ class Decision(msgspec.Struct, frozen=True):
     assignments: list[Assignment] = []
     policies: list[PolicyStatus] = []
     max_additional: dict[str, Additional] = {}
+    interval: Interval = Interval()
+    """When its members stay."""
+    preemptible: bool = False
+    lease_id: str | None = None
 
 
 class Claim(msgspec.Struct, frozen=True):

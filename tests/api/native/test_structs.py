@@ -32,6 +32,8 @@ decides = st.builds(
     objective=st.sampled_from(["spread", "pack", "balance"]),
     seed=st.integers(0, 2**31 - 1),
     max_additional=st.lists(names, max_size=3),
+    until=st.sampled_from([None, "2026-12-07T08:00:00Z"]),
+    preemptible=st.booleans(),
 )
 ensembles = st.builds(
     requests.EnsembleCreate,

@@ -103,9 +103,9 @@ class Violation(Struct, frozen=True):
 
 
 class Interval(Struct, frozen=True):
-    """A half-open period; null means from now on, and without an end."""
+    """A half-open period; a null end means without an end."""
 
-    start: str | None
+    start: str
     end: str | None
 
 
@@ -174,6 +174,10 @@ class Decision(Struct, frozen=True):
     updated_at: str
     dry_run: bool
     links: list[Link]
+    preemptible: bool
+    """Whether its interval may end earlier, for a lease that needs the places."""
+    lease_id: str | None
+    """The lease whose placement it is."""
 
 
 class Difference(Struct, frozen=True, omit_defaults=True):

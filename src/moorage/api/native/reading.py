@@ -9,7 +9,7 @@ import msgspec
 from moorage.domain.describe import EnsembleDescription, read_ensemble
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import parse_duration
+from moorage.domain.period import parse_duration, parse_instant
 from moorage.domain.requests import Objective
 from moorage.usecases.digest import digest
 from moorage.usecases.joint import Ask
@@ -18,7 +18,7 @@ from moorage.usecases.proposal import Naming
 if TYPE_CHECKING:
     from moorage.api.native.call import Call
     from moorage.api.native.requests import DecideBody, DecisionBody, EnsembleBody, ExplanationBody
-    from moorage.domain.period import Duration
+    from moorage.domain.period import Duration, Instant
 
 
 def builtins(body: object) -> dict[str, Any]:
@@ -58,7 +58,21 @@ def ask(body: DecideBody | DecisionBody) -> Ask:
         objective=Objective(body.objective),
         seed=body.seed,
         additional=tuple(dict.fromkeys(body.max_additional)),
+        until=None if body.until is None else instant(body.until, "until"),
+        preemptible=body.preemptible,
     )
+
+
+def instant(text: str, path: str) -> Instant:
+    """A time in the body.
+
+    Raises:
+        InvalidDescription: not a time, or one without an offset.
+    """
+    try:
+        return parse_instant(text)
+    except InvalidDescription as error:
+        raise InvalidDescription(error.message, path=path) from None
 
 
 def duration(text: str | None, path: str) -> Duration | None:

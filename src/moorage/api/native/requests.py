@@ -20,6 +20,13 @@ Duration: TypeAlias = Annotated[
 Instant: TypeAlias = Annotated[str, Meta(max_length=40, description="RFC 3339 with an offset")]
 Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_AMOUNT)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_MEMBERS)]
+Until: TypeAlias = Annotated[
+    str,
+    Meta(max_length=40, description="RFC 3339: when the stay ends; null for a stay without end"),
+]
+Preemptible: TypeAlias = Annotated[
+    bool, Meta(description="Whether the stay may be ended early for a lease that needs the places")
+]
 Generation: TypeAlias = Annotated[int, Meta(ge=0)]
 AnyOf: TypeAlias = Annotated[
     list[Name | Annotated[list[Name], Meta(min_length=1, max_length=64)]],
@@ -91,6 +98,8 @@ class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
     max_additional: Annotated[
         list[Name], Meta(max_length=16, description="Roles to count further members of")
     ] = []
+    until: Until | None = None
+    preemptible: Preemptible = False
 
 
 class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,6 +176,8 @@ class DecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
     objective: Literal["spread", "pack", "balance"] = "spread"
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     max_additional: Annotated[list[Name], Meta(max_length=16)] = []
+    until: Until | None = None
+    preemptible: Preemptible = False
 
 
 class DecisionCreate(Struct, frozen=True, forbid_unknown_fields=True):

@@ -158,7 +158,9 @@ def decision_view(
         expires_at=instant(decision.expires_at),
         hold=format_duration(decision.hold),
         renewals=decision.renewals,
-        interval=answers.Interval(None, instant(decision.period.end)),
+        interval=answers.Interval(
+            format_instant(decision.period.start), instant(decision.period.end)
+        ),
         objective=decision.objective.value,
         solve=answers.Solve(
             solver=decision.solve.solver,
@@ -186,6 +188,8 @@ def decision_view(
         updated_at=format_instant(decision.updated_at),
         dry_run=dry_run,
         links=[] if dry_run else [call.link("self", "decisions", decision.id)],
+        preemptible=decision.preemptible,
+        lease_id=decision.lease_id,
     )
 
 
