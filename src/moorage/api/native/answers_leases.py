@@ -1,0 +1,124 @@
+"""Response bodies about leases; `views_leases.py` makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from moorage.api.native.answers import Decision, Ensemble, Link
+
+
+class Reservation(Struct, frozen=True):
+    """What a lease holds for one role."""
+
+    id: str
+    role: str
+    resource_class: str
+    """One unit of it stands for one place: by it an unmodified Nova draws from the lease."""
+    flavor: str | UnsetType | None = UNSET
+    count: int | UnsetType = UNSET
+    """The members of the role; absent in listings, as the two below."""
+    claimed: int | UnsetType = UNSET
+    remaining: int | UnsetType = UNSET
+    """How many places may still be claimed."""
+
+
+class DisplacedConsumer(Struct, frozen=True):
+    """One that ends early for a lease."""
+
+    consumer: str
+    project_id: str
+    end: str | None
+    declared_end: str | None
+    """The end it had before; null for none."""
+
+
+class Displaced(Struct, frozen=True):
+    """The preemptible servers and members that end early for a lease."""
+
+    count: int
+    consumers: list[DisplacedConsumer] | UnsetType = UNSET
+    """Who they are; operators only."""
+
+
+class Lease(Struct, frozen=True):
+    """A lease. `guarantee` is always `proved`: what cannot be proved is refused."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    status: str
+    degraded: bool
+    missing: int
+    """Members that have lost their places and got no others."""
+    generation: int
+    guarantee: str
+    start: str
+    end: str
+    lead: str
+    cleaning: str
+    expiry: str | None
+    expires_at: str | None
+    """When what nobody claimed is freed."""
+    priority: int
+    before_start: list[str]
+    on_start: list[str]
+    before_end: list[str]
+    on_end: list[str]
+    binding: str
+    """`planned`: its hosts may still be exchanged for others; `bound`: they are final."""
+    ensemble_id: str
+    decision_id: str
+    reservations: list[Reservation]
+    created_at: str
+    updated_at: str
+    links: list[Link]
+    displaced: Displaced | UnsetType = UNSET
+    """Absent in listings."""
+
+
+class OneLease(Struct, frozen=True):
+    """One lease. After a change: its placement, and what a dry run looked at."""
+
+    lease: Lease
+    decision: Decision | UnsetType = UNSET
+    ensemble: Ensemble | UnsetType = UNSET
+    """Where the lease made one."""
+    dry_run: bool = False
+    computed_at: str | UnsetType = UNSET
+    revision: int | UnsetType = UNSET
+
+
+class Leases(Struct, frozen=True):
+    """A page of leases, oldest first."""
+
+    leases: list[Lease]
+    leases_links: list[Link]
+    computed_at: str
+
+
+class LeaseEvent(Struct, frozen=True):
+    """Something that happens because of a lease, or has happened."""
+
+    id: str
+    kind: str
+    due: str
+    status: str
+    attempts: int
+    action: str | None
+    """As it was written: `notify:PT24H`; null for a step of the lease's own life."""
+    created_at: str
+    updated_at: str
+    outcome: str | UnsetType = UNSET
+    """What came of it, or why the last attempt failed; operators only."""
+    details: dict[str, Any] | UnsetType = UNSET
+    """Operators only."""
+
+
+class LeaseEvents(Struct, frozen=True):
+    """What happens because of a lease, in the order of time."""
+
+    events: list[LeaseEvent]
+    events_links: list[Link]

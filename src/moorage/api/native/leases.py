@@ -1,0 +1,245 @@
+"""`/v1/leases`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import UNSET
+
+from moorage.api.native import answers_leases as told
+from moorage.api.native import reading, views, views_leases
+from moorage.api.native.call import Call, Reply
+from moorage.domain.describe import EnsembleDescription, read_ensemble
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.lease_actions import Edge, read_actions
+from moorage.domain.leases import LeaseState, Terms, Yielding
+from moorage.domain.period import Period, parse_duration
+from moorage.domain.requests import Objective
+from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.change import LeaseChange, change_lease
+from moorage.usecases.leases.create import LeaseAsk, create_lease
+from moorage.usecases.leases.view import list_leases, own_lease, remaining
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.api.native.requests_leases import LeaseBody, LeaseChangeBody
+    from moorage.domain.period import Duration, Instant
+    from moorage.usecases.leases.create import Granted
+
+AMOUNT_ROLE = "server"
+"""The one role of a lease of an amount of a flavor."""
+
+
+def create(call: Call) -> Reply:
+    """POST: grant a lease, or say why none can be granted."""
+    body: LeaseBody = call.body.lease
+    granted = create_lease(
+        call.parts,
+        call.caller,
+        asked(body, call.parts.store.now()),
+        reading.naming(call, body, body.id),
+        dry_run=call.dry_run,
+    )
+    return _granted(call, granted, created=True)
+
+
+def listing(call: Call) -> Reply:
+    """GET: a page of leases, oldest first."""
+    page = call.page()
+    found = list_leases(
+        call.parts.store,
+        call.caller,
+        all_projects=call.flag("all_projects"),
+        project_id=call.query.get("project_id"),
+        name=call.query.get("name"),
+        state=_state(call.query.get("state")),
+        page=page,
+    )
+    links = call.next_links("leases", [one.id for one in found], page)
+    shown = [views_leases.lease_view(call, one) for one in found]
+    now = views.instant(call.parts.store.now())
+    assert now is not None
+    return Reply(told.Leases(shown, links, now))
+
+
+def show(call: Call) -> Reply:
+    """GET: one lease."""
+    store = call.parts.store
+    lease = own_lease(store, call.caller, call.path["id"])
+    view = views_leases.lease_view(
+        call, lease, remaining(store, lease), views_leases.who_yields(call, lease)
+    )
+    return Reply(told.OneLease(view), generation=lease.generation)
+
+
+def change(call: Call) -> Reply:
+    """PATCH: extend, shrink, grow, move or rename, all in one step."""
+    body: LeaseChangeBody = call.body.lease
+    granted = change_lease(
+        call.parts,
+        call.caller,
+        call.path["id"],
+        changed(body, call.parts.store.now()),
+        call.expected(body.generation),
+        reading.naming(call, body, None),
+        dry_run=call.dry_run,
+    )
+    return _granted(call, granted, created=False)
+
+
+def cancel(call: Call) -> Reply:
+    """DELETE: give it back; one that has started ends now."""
+    cancel_lease(
+        call.parts, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
+    )
+    return Reply()
+
+
+def events(call: Call) -> Reply:
+    """GET: a page of what happens because of a lease, in the order of its writing."""
+    page = call.page()
+    lease = own_lease(call.parts.store, call.caller, call.path["id"])
+    found = call.parts.store.effects(lease.id, page=page)
+    links = call.next_links(f"leases/{lease.id}/events", [one.id for one in found], page)
+    return Reply(told.LeaseEvents([views_leases.event_view(call, one) for one in found], links))
+
+
+def _granted(call: Call, granted: Granted, *, created: bool) -> Reply:
+    lease, dry = granted.lease, granted.dry_run
+    store = call.parts.store
+    claims = () if dry else store.claims(decision_id=granted.decision.id)
+    return Reply(
+        told.OneLease(
+            lease=views_leases.lease_view(
+                call,
+                lease,
+                None if dry else remaining(store, lease),
+                granted.displaced,
+            ),
+            decision=views.decision_view(
+                call, granted.decision, granted.ensemble, granted.snapshot, claims, dry_run=dry
+            ),
+            ensemble=views.ensemble_view(call, granted.ensemble),
+            dry_run=dry,
+            computed_at=views.instant(granted.snapshot.taken_at) or UNSET,
+            revision=granted.snapshot.revision,
+        ),
+        status=200 if dry else None,
+        generation=None if dry else lease.generation,
+        location=f"{call.base}/leases/{lease.id}" if created and not dry else None,
+    )
+
+
+def asked(body: LeaseBody, now: Instant) -> LeaseAsk:
+    """What a body asks for, at an instant.
+
+    Raises:
+        InvalidDescription: it says several things where one is needed or none at all, or its
+            times, durations, members or actions cannot be understood.
+    """
+    wanted = [body.ensemble_id, body.ensemble, body.amount]
+    if sum(one is not None for one in wanted) != 1:
+        raise InvalidDescription(
+            "give one of ensemble_id, ensemble and amount, and not more", path="lease"
+        )
+    return LeaseAsk(
+        name=body.name,
+        terms=Terms(
+            period=_period(body, now),
+            lead=_span(body.lead, "lease.lead") or 0,
+            cleaning=_span(body.cleaning, "lease.cleaning") or 0,
+            expiry=_span(body.expiry, "lease.expiry"),
+            priority=body.priority,
+            before_start=_before_start(body.before_start),
+        ),
+        ensemble_id=body.ensemble_id,
+        description=_description(body),
+        actions=_actions(body),
+        objective=Objective(body.objective),
+        seed=body.seed,
+        time_limit=reading.duration(body.time_limit, "time_limit"),
+    )
+
+
+def changed(body: LeaseChangeBody, now: Instant) -> LeaseChange:
+    """What a body changes, at an instant.
+
+    Raises:
+        InvalidDescription: its times cannot be understood, or say different things.
+    """
+    start = None if body.start is UNSET else _start(body.start, now)
+    end = None if body.end is None else reading.instant(body.end, "lease.end")
+    if body.duration is not None:
+        if start is None or end is not None:
+            raise InvalidDescription(
+                "a duration goes with start and without end", path="lease.duration"
+            )
+        end = start + (reading.duration(body.duration, "lease.duration") or 0)
+    return LeaseChange(name=body.name, start=start, end=end, counts=body.counts)
+
+
+def _before_start(words: list[Literal["bounded", "preemptible"]] | None) -> frozenset[Yielding]:
+    return frozenset(Yielding if words is None else map(Yielding, words))
+
+
+def _actions(body: LeaseBody) -> Mapping[str, tuple[str, ...]]:
+    written: dict[str, object] = {edge.value: getattr(body, edge.value) for edge in Edge}
+    try:
+        return read_actions(written)
+    except InvalidDescription as error:
+        # In this body each edge is a field of its own.
+        path = (error.path or "lease").replace("lease.actions.", "lease.")
+        raise InvalidDescription(error.message, path=path) from None
+
+
+def _description(body: LeaseBody) -> EnsembleDescription | None:
+    if body.ensemble is not None:
+        source = reading.builtins(body.ensemble)
+        return read_ensemble(source | {"name": body.ensemble.name or body.name})
+    if body.amount is None:
+        return None
+    source = reading.builtins(body.amount)
+    role: dict[str, Any] = {"name": AMOUNT_ROLE} | {
+        name: source[name]
+        for name in ("count", "flavor", "resources", "required", "forbidden")
+        if source[name]
+    }
+    return read_ensemble({"name": body.name, "members": [role], "policies": source["policies"]})
+
+
+def _period(body: LeaseBody, now: Instant) -> Period:
+    if (body.end is None) == (body.duration is None):
+        raise InvalidDescription("give end or duration, and not both", path="lease.end")
+    start = _start(body.start, now)
+    if body.end is not None:
+        end = reading.instant(body.end, "lease.end")
+    else:
+        end = start + (reading.duration(body.duration, "lease.duration") or 0)
+    if end <= start:
+        raise InvalidDescription("a lease ends after it starts", path="lease.end")
+    return Period(start, end)
+
+
+def _start(text: str | None, now: Instant) -> Instant:
+    return now if text is None else reading.instant(text, "lease.start")
+
+
+def _span(text: str | None, path: str) -> Duration | None:
+    """A duration that may be none at all, as a lead may."""
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except InvalidDescription as error:
+        raise InvalidDescription(error.message, path=path) from None
+
+
+def _state(text: str | None) -> LeaseState | None:
+    if text is None:
+        return None
+    try:
+        return LeaseState(text)
+    except ValueError:
+        known = ", ".join(LeaseState)
+        raise InvalidDescription(f"a lease is {known}; not {text!r}", path="state") from None

@@ -1,0 +1,134 @@
+"""Leases as response bodies; what a tenant does not see of those who make room is decided here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, UnsetType
+
+from moorage.api.native import answers_leases as told
+from moorage.api.native.views import instant, plain
+from moorage.domain.leases import Yielding, reservation_class
+from moorage.domain.period import format_duration, format_instant
+from moorage.usecases.leases.create import Displaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from moorage.api.native.call import Call
+    from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease, Reservation
+    from moorage.usecases.leases.view import Remaining
+
+
+def lease_view(
+    call: Call,
+    lease: Lease,
+    remaining: Sequence[Remaining] | None = None,
+    displaced: Iterable[Displaced] | None = None,
+) -> told.Lease:
+    """A lease; without `remaining` and `displaced` as listings have it."""
+    terms = lease.terms
+    return told.Lease(
+        id=lease.id,
+        name=lease.name,
+        project_id=lease.project_id,
+        user_id=lease.user_id,
+        status=lease.state.value,
+        degraded=lease.degraded,
+        missing=lease.missing,
+        generation=lease.generation,
+        guarantee="proved",
+        start=format_instant(terms.period.start),
+        end=format_instant(terms.period.end),
+        lead=format_duration(terms.lead),
+        cleaning=format_duration(terms.cleaning),
+        expiry=None if terms.expiry is None else format_duration(terms.expiry),
+        expires_at=instant(terms.expires_at),
+        priority=terms.priority,
+        before_start=[one.value for one in Yielding if one in terms.before_start],
+        on_start=list(lease.actions.get("on_start", ())),
+        before_end=list(lease.actions.get("before_end", ())),
+        on_end=list(lease.actions.get("on_end", ())),
+        binding=lease.binding.value,
+        ensemble_id=lease.ensemble_id,
+        decision_id=lease.decision_id,
+        reservations=(
+            [_named(one) for one in lease.reservations]
+            if remaining is None
+            else [_counted(one) for one in remaining]
+        ),
+        created_at=format_instant(lease.created_at),
+        updated_at=format_instant(lease.updated_at),
+        links=[
+            call.link("self", "leases", lease.id),
+            call.link("ensemble", "ensembles", lease.ensemble_id),
+            call.link("decision", "decisions", lease.decision_id),
+            call.link("events", "leases", lease.id, "events"),
+        ],
+        displaced=UNSET if displaced is None else displaced_view(call, displaced),
+    )
+
+
+def _named(one: Reservation) -> told.Reservation:
+    return told.Reservation(one.id, one.role, reservation_class(one.id))
+
+
+def _counted(one: Remaining) -> told.Reservation:
+    return told.Reservation(
+        id=one.reservation.id,
+        role=one.reservation.role,
+        resource_class=reservation_class(one.reservation.id),
+        flavor=one.flavor,
+        count=one.count,
+        claimed=one.claimed,
+        remaining=one.remaining,
+    )
+
+
+def displaced_view(call: Call, displaced: Iterable[Displaced]) -> told.Displaced:
+    """Who ends early for a lease: to operators by name, to a tenant how many."""
+    found = list(displaced)
+    return told.Displaced(
+        count=len(found),
+        consumers=[
+            told.DisplacedConsumer(
+                one.consumer, one.project_id, instant(one.end), instant(one.declared_end)
+            )
+            for one in found
+        ]
+        if call.caller.operator
+        else UNSET,
+    )
+
+
+def who_yields(call: Call, lease: Lease) -> list[Displaced]:
+    """Who ends early for a lease at present, each consumer once."""
+    found = {
+        consumer.uuid: Displaced(
+            consumer.uuid,
+            consumer.project_id,
+            booking.period.end,
+            booking.period.end if booking.declared_end is None else booking.declared_end,
+        )
+        for consumer, booking in call.parts.store.yielding(lease.id)
+    }
+    return list(found.values())
+
+
+def event_view(call: Call, effect: Effect) -> told.LeaseEvent:
+    """An effect: to operators with what came of it, which may name their hooks and hosts."""
+    action = effect.details.get("action")
+    details: dict[str, Any] | UnsetType = plain(effect.details) if call.caller.operator else UNSET
+    return told.LeaseEvent(
+        id=effect.id,
+        kind=effect.kind.value,
+        due=format_instant(effect.due),
+        status=effect.state.value,
+        attempts=effect.attempts,
+        action=None if action is None else str(action),
+        created_at=format_instant(effect.created_at),
+        updated_at=format_instant(effect.updated_at),
+        outcome=effect.outcome if call.caller.operator else UNSET,
+        details=details,
+    )
