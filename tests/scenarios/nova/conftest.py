@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import httpx
 import pytest
 import yaml
 
+from moorage.app import create_app
+from moorage.settings import configure, read
+from moorage.store import Ledger, open_store
 from moorage.testing import in_process
 from moorage.testing.service import HandClock
 
@@ -144,6 +148,7 @@ class Cloud:
     nova: Nova
     tenant: Tenant
     clock: HandClock
+    store: Ledger
 
 
 def new() -> str:
@@ -154,16 +159,27 @@ def at(provider: str, **amounts: int) -> dict[str, Any]:
     return {"allocations": {provider: {"resources": amounts}}, "mappings": {"": [provider]}}
 
 
-@pytest.fixture
-def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """Over a file, so that every thread has a connection of its own."""
+@contextmanager
+def clouded(tmp_path: Path, **settings: object) -> Iterator[Cloud]:
+    """A cloud over a file, so that every thread has a connection of its own."""
     clock = HandClock()
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    store = open_store(database, clock=clock)
+    configured = configure(read({"database": database, **settings}, {}, files=()))
+    application = create_app(configured, store=store, clock=clock)
     with (
-        in_process.app(f"sqlite:///{tmp_path / 'ledger.db'}", clock=clock) as application,
         in_process.client(application) as operator,
         httpx.Client(
             transport=httpx.WSGITransport(application), base_url="http://moorage.invalid"
         ) as client,
     ):
         in_process.load(operator, THREE_RACKS)
-        yield Cloud(Nova(client), Tenant(client), clock)
+        yield Cloud(Nova(client), Tenant(client), clock, store)
+    store.close()
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Cloud]:
+    """With no settings of its own."""
+    with clouded(tmp_path) as made:
+        yield made

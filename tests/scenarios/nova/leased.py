@@ -1,0 +1,156 @@
+"""A lease of some servers, as it is granted, and what Nova asks about it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import Change, Changeset, PutBookings, PutDecision, PutLease
+from moorage.domain.leases import (
+    Lease,
+    LeaseState,
+    Reservation,
+    Terms,
+    Yielding,
+    reservation_class,
+)
+from moorage.domain.period import HOUR, Duration, Period
+from moorage.usecases.leases.view import Remaining, remaining
+from moorage.usecases.writing import member_consumer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.scenarios.nova.conftest import Cloud
+
+XLARGE = {"DISK_GB": 160, "MEMORY_MB": 16384, "VCPU": 8}
+
+
+@dataclass
+class Leased:
+    """A lease in a cloud."""
+
+    cloud: Cloud
+    id: str
+
+    @property
+    def lease(self) -> Lease:
+        return self.cloud.store.lease(self.id)
+
+    @property
+    def name(self) -> str:
+        """The class of its one reservation."""
+        return reservation_class(self.lease.reservations[0].id)
+
+    @property
+    def wants(self) -> dict[str, int]:
+        """What the private flavor of the reservation asks for."""
+        return {**XLARGE, self.name: 1}
+
+    @property
+    def left(self) -> Remaining:
+        (found,) = remaining(self.cloud.store, self.lease)
+        return found
+
+    def put(self, **changes: Any) -> None:
+        """Write the lease otherwise."""
+        lease = self.lease
+        self.cloud.store.commit(Changeset((PutLease(replace(lease, **changes), lease.generation),)))
+
+    def hosts(self) -> dict[str, int]:
+        """Host -> places of the reservation that are booked there for the lease."""
+        found: dict[str, int] = {}
+        for member in self.cloud.store.ensemble(self.lease.ensemble_id).members:
+            for _, booking in self.cloud.store.bookings(consumer=member.uuid):
+                assert booking.state is BookingState.RESERVED
+                found[booking.provider] = found.get(booking.provider, 0) + 1
+        return found
+
+    def servers(self) -> list[str | None]:
+        """The server of each member."""
+        members = self.cloud.store.ensemble(self.lease.ensemble_id).members
+        return [one.server_id for one in members]
+
+    def candidates(self, amounts: Mapping[str, int] | None = None, **more: str) -> list[Any]:
+        return self.cloud.nova.candidates(None, amounts or self.wants, **more)
+
+    def boot(self, server: str | None = None, **how: Any) -> str:
+        """A server in the lease, as Nova creates it."""
+        server = server or str(uuid.uuid4())
+        candidate = self.candidates()[0]
+        answer = self.cloud.nova.claim_resources(server, candidate, **how)
+        assert answer.status_code == 204, answer.text
+        return server
+
+
+def grant(
+    cloud: Cloud,
+    count: int = 3,
+    *,
+    start: Duration = 0,
+    length: Duration = 10 * HOUR,
+    state: LeaseState = LeaseState.ACTIVE,
+    policies: list[Any] | None = None,
+    **terms: Any,
+) -> Leased:
+    """A lease of so many m1.xlarge, on different hosts unless policies say otherwise.
+
+    Args:
+        cloud: where.
+        count: places.
+        start: from now.
+        length: of its period.
+        state: that it is in.
+        policies: of the ensemble.
+        terms: see `Terms`.
+    """
+    apart = [{"type": "anti-affinity", "members": ["db"], "level": "host"}]
+    body = {
+        "name": f"shop {uuid.uuid4()}",
+        "members": [{"name": "db", "count": count, "flavor": "m1.xlarge"}],
+        "policies": apart if policies is None else policies,
+        "decide": {"hold": "PT1H"},
+    }
+    made = cloud.tenant.call("POST", "/ensembles", {"ensemble": body})
+    store, now = cloud.store, cloud.clock.now()
+    decision = store.decision(made["decision"]["id"])
+    ensemble = store.ensemble(made["ensemble"]["id"])
+    lease = Lease(
+        id=str(uuid.uuid4()),
+        project_id=ensemble.project_id,
+        user_id=ensemble.user_id,
+        name="next week",
+        ensemble_id=ensemble.id,
+        decision_id=decision.id,
+        terms=Terms(Period(now + start, now + start + length), **terms),
+        state=state,
+        reservations=(Reservation(str(uuid.uuid4()), "db"),),
+    )
+    promised = replace(
+        decision,
+        lease_id=lease.id,
+        period=lease.terms.occupied,
+        expires_at=min(lease.terms.expires_at, lease.terms.occupied.end),
+    )
+    changes: list[Change] = [PutLease(lease, None), PutDecision(promised, decision.generation)]
+    for member in ensemble.members:
+        bookings = tuple(
+            Booking(
+                consumer=member.uuid,
+                provider=provider,
+                amounts=amounts,
+                period=promised.period,
+                state=BookingState.RESERVED,
+                lapses_at=promised.expires_at,
+                decision=decision.id,
+            )
+            for provider, amounts in decision.places[member.name].allocations.items()
+        )
+        changes.append(PutBookings(member_consumer(ensemble, member), bookings))
+    store.commit(Changeset(tuple(changes)))
+    return Leased(cloud, lease.id)
+
+
+__all__ = ["XLARGE", "Leased", "Yielding", "grant"]
