@@ -368,6 +368,17 @@ class PutLease:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectLease:
+    """Write nothing, and only if the lease has this generation still.
+
+    Raises ConcurrentUpdate, NotFound. For changes about its places that leave the lease as it is.
+    """
+
+    id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class PutEffect:
     """Write an effect; `attempts` is the stored count expected, None for a new one.
 
@@ -492,6 +503,7 @@ Change: TypeAlias = (
     | BoundHeld
     | PutClaim
     | PutLease
+    | ExpectLease
     | PutEffect
     | DropEffects
     | PutExplanation

@@ -6,6 +6,7 @@ revisions, forgets consumers that have nothing left, and appends to the change l
 
 from __future__ import annotations
 
+import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,16 +31,17 @@ from moorage.store.apply import (
 )
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
-from moorage.store.judge import judge, questions
+from moorage.store.foresight import foresight
+from moorage.store.judge import changed, end_state, ground, judge, questions
 from moorage.store.reliance import check_reliance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from moorage.domain.changes import Changeset
+    from moorage.domain.period import Instant
     from moorage.store.backends import Log
-    from moorage.store.session import Rows, Session
-    from moorage.store.statements import Parameters
+    from moorage.store.session import Question, Rows, Session
     from moorage.usecases.ports import Clock
 
 APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
@@ -71,6 +73,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutDecision: ensembles.put_decision,
         changes.BoundHeld: ensembles.bound_held,
         changes.PutClaim: ensembles.put_claim,
+        changes.ExpectLease: leases.expect_lease,
         changes.PutLease: leases.put_lease,
         changes.PutEffect: leases.put_effect,
         changes.DropEffects: leases.drop_effects,
@@ -123,9 +126,13 @@ def commit(
         PlaceLeft: see `Changeset.lets_go`.
         MoorageError: what its changes raise; see `domain.changes`.
     """
-    turn = log.enter(connection, footprint(changeset))
+    about_now = time.time_ns() // 1000 if clock is None else clock.now()
+    ahead = foresight(changeset, about_now)
+    turn, answers = log.enter(connection, footprint(changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
     batch = Batch(connection, turn.at if clock is None else clock.now(), turn, log.sweep)
+    for (statement, given), found in zip(ahead, answers, strict=True):
+        batch.foreseen[statement] = given, found
     check_reliance(batch, changeset)
     for change in changeset.changes:
         APPLY[type(change)](batch, change)
@@ -143,10 +150,13 @@ def settle(batch: Batch, log: Log) -> Committed:
         UnknownName: a booking names no provider or no resource class.
         CapacityExceeded, ConstraintViolated, InventoryInUse: see `judge`.
     """
+    before = ground(batch)
     moves = _moves(batch)
-    answers = batch.connection.ask(*moves, *questions(batch))
+    asked = questions(batch) if before is None else []
+    answers = batch.connection.ask(*moves, *asked)
     generations = _generations(batch, answers[: len(moves)])
-    judge(batch, answers[len(moves) :])
+    end = end_state(answers[len(moves) :]) if before is None else changed(batch, before)
+    judge(batch, end)
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})
     revision = log.append(batch)
@@ -159,22 +169,32 @@ def settle(batch: Batch, log: Log) -> Committed:
     )
 
 
-def _moves(batch: Batch) -> list[tuple[Any, Parameters]]:
-    """Statements that move wire generations and revisions of every provider touched, and tell."""
-    by_bump: dict[int, list[str]] = {}
+def _moves(batch: Batch) -> list[Question]:
+    """Move wire generations and revisions of every provider touched.
+
+    Returns:
+        What is still to be asked: the new generations of those whose old ones nobody knows.
+    """
+    alike: dict[tuple[int, bool], list[str]] = {}
     for uuid in batch.touched.keys() - batch.gone:
-        bump = batch.bumps[uuid] + (uuid in batch.allotted)
-        by_bump.setdefault(bump, []).append(uuid)
-    return [_move(batch, some, bump) for bump, uuids in by_bump.items() for some in chunks(uuids)]
+        alike.setdefault((batch.bump(uuid), uuid in batch.generations), []).append(uuid)
+    asked: list[Question] = []
+    for (bump, known), uuids in alike.items():
+        for some in chunks(uuids):
+            asked += _move(batch.connection, some, bump, batch.now, known=known)
+    return asked
 
 
-def _move(batch: Batch, providers: list[str], bump: int) -> tuple[Any, Parameters]:
-    connection = batch.connection
-    parameters = {"providers": providers, **({"bump": bump, "at": batch.now} if bump else {})}
-    if connection.dialect.update_returning:
-        return _MOVE_AND_TELL if bump else _TOUCH_AND_TELL, parameters
+def _move(
+    connection: Session, providers: list[str], bump: int, now: Instant, *, known: bool
+) -> Iterator[Question]:
+    parameters = {"providers": providers, **({"bump": bump, "at": now} if bump else {})}
+    if not known and connection.dialect.update_returning:
+        yield _MOVE_AND_TELL if bump else _TOUCH_AND_TELL, parameters
+        return
     connection.do(_MOVE if bump else _TOUCH, parameters)
-    return _TELL, {"providers": providers}
+    if not known:
+        yield _TELL, {"providers": providers}
 
 
 def _generations(batch: Batch, moved: Sequence[Rows]) -> dict[str, int]:
@@ -184,6 +204,9 @@ def _generations(batch: Batch, moved: Sequence[Rows]) -> dict[str, int]:
         UnknownName: one of them does not exist.
     """
     found = {row.uuid: row.generation for rows in moved for row in rows}
+    for uuid in batch.touched.keys() - batch.gone - found.keys():
+        if uuid in batch.generations:
+            found[uuid] = batch.generations[uuid] + batch.bump(uuid)
     unknown = sorted(batch.touched.keys() - batch.gone - found.keys())
     if unknown:
         raise UnknownName("resource provider", unknown[0], path=f"allocations.{unknown[0]}")

@@ -144,6 +144,10 @@ def _put_lease(found: Footprint, change: changes.PutLease) -> None:
     found.ids.add(change.lease.id)
 
 
+def _expect_lease(found: Footprint, change: changes.ExpectLease) -> None:
+    found.ids.add(change.id)
+
+
 def _put_effect(found: Footprint, change: changes.PutEffect) -> None:
     found.ids.add(change.effect.id)
 
@@ -194,6 +198,7 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.BoundHeld: _bound_held,
         changes.PutClaim: _put_claim,
         changes.PutLease: _put_lease,
+        changes.ExpectLease: _expect_lease,
         changes.PutEffect: _put_effect,
         changes.DropEffects: _drop_effects,
         changes.PutExplanation: _put_explanation,

@@ -1,8 +1,9 @@
 """Looking for an answer: the ways to look, those that ask less of others first.
 
 A decision is looked for as the ensemble asks. Where that gives nothing, a lease is looked for as if
-preemptible users were not there, who then end early for it; and a preemptible ensemble is looked
-for where it can stay a while, until somebody's lease needs the place.
+preemptible users were not there, who then end early for it; a preemptible ensemble is looked for
+where it can stay a while, until somebody's lease needs the place; and last, leases that have not
+started are moved.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from moorage.engine.overlay import exchanged, worsens
 from moorage.engine.terrain import survey
 from moorage.usecases.joint import find, request_for, still_holds
 from moorage.usecases.kept import kept_hosts
+from moorage.usecases.leases.replan import replanned
 from moorage.usecases.leases.yielding import (
     NoLease,
     aside,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.leases.asking import Displaced
+    from moorage.usecases.leases.replan import Moved
     from moorage.usecases.leases.yielding import Candidate
     from moorage.usecases.parts import Parts
     from moorage.usecases.proposal import Ending, Promise, Proposal
@@ -91,6 +94,8 @@ class Look:
     displaced: tuple[Displaced, ...] = ()
     evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Who is displaced, and the providers that each is booked on."""
+    moved: tuple[Moved, ...] = ()
+    """Leases that have not started and get other places for it."""
 
 
 class Looking:
@@ -100,6 +105,7 @@ class Looking:
         self._parts = parts
         self._proposal = proposal
         self._ask = ask
+        self._time_limit = time_limit
         self._busy: frozenset[str] = frozenset()
         self._ways = tuple(
             (way, _Search(parts, ask, time_limit))
@@ -115,7 +121,7 @@ class Looking:
                 return look
             first = first or look
         assert first is not None, "there is always a way to look"
-        return first
+        return self._moving(first, sight)
 
     def learn(
         self,
@@ -161,6 +167,21 @@ class Looking:
         if not candidates:
             return replace(look, found=found)
         return self._displacing(look, found, exchanged(snapshot, instead), candidates)
+
+    def _moving(self, look: Look, sight: Sight) -> Look:
+        """The answer that other leases make room for by moving, if they can."""
+        if look.staying:
+            return look
+        found = replanned(
+            self._parts.store,
+            self._parts.solver,
+            sight.snapshot,
+            look.built,
+            sight.keepers,
+            time_limit=self._time_limit,
+            seed=self._ask.seed,
+        )
+        return look if found is None else replace(look, found=found.found, moved=found.moved)
 
     def _until(self, look: Look, found: Found, view: Snapshot) -> Look:
         """The same answer with an end for each member whose place is promised to a lease."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.snapshot import Snapshot
@@ -26,18 +26,39 @@ class Reliance:
     standing: Mapping[str, frozenset[str]]
 
 
+def _givers(snapshot: Snapshot, found: Found) -> set[str]:
+    """Who gives something to a member that is placed, and what lets others share with its host.
+
+    That is who of the host's tree is in an aggregate: without it the sharing would end.
+    """
+    givers: set[str] = set()
+    for place in found.places.values():
+        host = snapshot.row_of[place.host]
+        rows = [snapshot.row_of[uuid] for uuid in {*place.allocations, *place.groups.values()}]
+        givers |= {snapshot.uuids[row] for row in rows}
+        if any(int(snapshot.root[row]) != host for row in rows):
+            givers |= {
+                snapshot.uuids[row]
+                for row in snapshot.tree(host).tolist()
+                if snapshot.aggregates_of(row)
+            }
+    return givers
+
+
 def reliance(
     snapshot: Snapshot,
     found: Found,
     stand: Standing,
     evicted: Mapping[str, frozenset[str]] = _NOBODY,
+    beside: Iterable[str] = (),
 ) -> Reliance:
     """Everything the judgement looked at.
 
     Where a policy asked who else is on a host, nobody may come or go in its whole tree. On the
     other hosts that members use, others may, while there is room (the commit judges that): only
     what the hosts are must stay, and members that were not placed now must still stand there, as
-    must those who are `evicted` (consumer -> providers).
+    must those who are `evicted` (consumer -> providers). `beside` names more providers that are
+    used.
     """
     asked = {
         snapshot.uuids[row]
@@ -50,7 +71,7 @@ def reliance(
             consumers.setdefault(booking.consumer, set()).add(booking.provider)
     for consumer, providers in evicted.items():
         consumers.setdefault(consumer, set()).update(providers)
-    used = set(found.hosts.values()).union(*consumers.values())
+    used = set(found.hosts.values()).union(beside, _givers(snapshot, found), *consumers.values())
     return Reliance(
         relies_on={
             uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in sorted(asked | used)

@@ -93,10 +93,15 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
                 decision, proposal.ensemble, snapshot, dry_run=True, displaced=look.displaced
             )
         changes = (
+            *(one for moved in look.moved for one in moved.changes(decision.updated_at)),
             *changes_for(parts.store, proposal, decision, answer),
             *bounded(parts, decision, answer),
         )
-        relied = reliance(snapshot, look.found, stand, look.evicted)
+        giving_way = dict(look.evicted)
+        for moved in look.moved:
+            giving_way |= moved.relied()
+        beside = frozenset[str]().union(*(moved.providers() for moved in look.moved))
+        relied = reliance(snapshot, look.found, stand, giving_way, beside)
         try:
             parts.store.commit(
                 Changeset(

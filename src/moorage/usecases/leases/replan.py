@@ -1,0 +1,269 @@
+"""Late binding: leases that have not started move to other places where that lets a request in.
+
+A planned lease's places are a witness that it can be had, not where it will be (ADR-0008). A
+request that finds no room is stated once more together with the planned leases of its time, each
+over its own period (`engine.windows`); nobody moves for nothing, and what was granted stays
+granted: their policies hold in the new places, and the commit writes all of it or nothing.
+
+Leases stay where they are whose members were told a place, asked for devices, or keep others out;
+and not more than `MOST` leases with `MOST_MEMBERS` members are moved for one request, those with
+the earliest periods first: what is refused then is refused with the others where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.changes import ExpectLease, PutBookings, PutDecision
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import NotFound
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import FOREVER, Period
+from moorage.engine.build import state
+from moorage.engine.cost import holds
+from moorage.engine.overlay import exchanged
+from moorage.engine.problem import Verdict
+from moorage.engine.terrain import survey
+from moorage.engine.verify import WrongAnswer
+from moorage.engine.windows import Party, joint, shares
+from moorage.usecases.joint import judged, request_for, still_holds
+from moorage.usecases.kept import kept_hosts
+from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import hold_booking, member_consumer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration
+    from moorage.domain.placement import Place
+    from moorage.engine.build import Built
+    from moorage.engine.problem import Outcome
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.joint import Found
+    from moorage.usecases.ports import Solver, Store
+    from moorage.usecases.standing import Standing
+
+MOST: Final = 50
+"""Leases that one request may move."""
+MOST_MEMBERS: Final = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A lease that may be moved: where its members' places are now."""
+
+    lease: Lease
+    decision: Decision
+    ensemble: Ensemble
+    stand: Standing
+
+    @property
+    def consumers(self) -> frozenset[str]:
+        """Whose bookings its places are."""
+        return frozenset(one[0].consumer for one in self.stand.bookings.values())
+
+    def bookings(self, places: Mapping[MemberName, Place]) -> dict[str, tuple[Booking, ...]]:
+        """Its members' bookings in other places, by consumer."""
+        return {
+            member.uuid: hold_booking(
+                member, places[member.name], self.decision, binding=Binding.PLANNED
+            )
+            for member in self.ensemble.members
+            if member.name in places
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """A planned lease with other places than before."""
+
+    planned: Planned
+    places: Mapping[MemberName, Place]
+
+    def changes(self, now: int) -> Iterator[Change]:
+        """What is written of it."""
+        decision = self.planned.decision
+        places = MappingProxyType({**decision.places, **self.places})
+        yield ExpectLease(self.planned.lease.id, self.planned.lease.generation)
+        yield PutDecision(replace(decision, places=places, updated_at=now), decision.generation)
+        bookings = self.planned.bookings(self.places)
+        for member in self.planned.ensemble.members:
+            if member.uuid in bookings:
+                consumer = member_consumer(self.planned.ensemble, member)
+                yield PutBookings(consumer, bookings[member.uuid])
+
+    def providers(self) -> frozenset[str]:
+        """Where its members come to."""
+        return frozenset(uuid for place in self.places.values() for uuid in place.allocations)
+
+    def relied(self) -> dict[str, frozenset[str]]:
+        """Its consumers, and the providers that they must still be on."""
+        return {
+            bookings[0].consumer: frozenset(one.provider for one in bookings)
+            for name, bookings in self.planned.stand.bookings.items()
+            if name in self.places
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Replanned:
+    """An answer to a request, and who moves for it."""
+
+    found: Found
+    moved: tuple[Moved, ...]
+
+
+def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
+    store: Store,
+    solver: Solver,
+    snapshot: Snapshot,
+    built: Built,
+    keepers: Sequence[Ensemble],
+    *,
+    time_limit: Duration,
+    seed: int,
+) -> Replanned | None:
+    """An answer to a request that has none while planned leases stay where they are.
+
+    Args:
+        store: where leases are.
+        solver: solves the joint problem.
+        snapshot: what the request's problem was stated on, with everything in it.
+        built: that problem.
+        keepers: ensembles that keep others out.
+        time_limit: for the joint problem.
+        seed: the solver's.
+
+    Returns:
+        None where there is none, or none was found in time.
+    """
+    if any(role.groups for role in built.request.roles):
+        return None
+    planned = _planned(store, snapshot, built)
+    if not planned:
+        return None
+    released = built.request.released.union(*(one.consumers for one in planned))
+    asked = replace(built.request, released=released)
+    terrain = survey(snapshot, asked)
+    parties = [
+        Party(state(asked, terrain, closed=built.closed), MappingProxyType({})),
+        *(_party(snapshot, one, released, keepers) for one in planned),
+    ]
+    problem = joint(parties, snapshot)
+    outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
+    if outcome.verdict is not Verdict.FEASIBLE:
+        return None
+    assert outcome.hosts is not None
+    if not holds(problem, outcome.hosts[None, :])[0]:
+        raise WrongAnswer(("the joint answer breaks the joint problem",))
+    answers = shares(parties, problem, outcome.hosts)
+    founds = [judged(one.built, outcome, rows) for one, rows in zip(parties, answers, strict=True)]
+    moved = tuple(
+        Moved(one, places)
+        for one, found in zip(planned, founds[1:], strict=True)
+        if (places := _elsewhere(one, found))
+    )
+    return _checked(snapshot, built, founds[0], outcome, moved)
+
+
+def _checked(
+    snapshot: Snapshot, built: Built, found: Found, outcome: Outcome, moved: tuple[Moved, ...]
+) -> Replanned | None:
+    """The answer judged once more with everybody where they are then."""
+    instead: dict[str, tuple[Booking, ...]] = {}
+    for one in moved:
+        instead |= one.planned.bookings(one.places)
+    view = exchanged(snapshot, instead)
+    there = state(built.request, survey(view, built.request), closed=built.closed)
+    judged_there = still_holds(found, there)
+    if judged_there is None:
+        return None
+    timed = replace(judged_there.outcome, wall_ms=outcome.wall_ms)
+    return Replanned(replace(judged_there, outcome=timed), moved)
+
+
+def _elsewhere(planned: Planned, found: Found) -> Mapping[MemberName, Place]:
+    """Members whose host is another than before."""
+    return MappingProxyType(
+        {
+            name: found.place(name)
+            for name in found.built.request.members
+            if found.hosts[name] != planned.stand.places[name].host
+        }
+    )
+
+
+def _party(
+    snapshot: Snapshot, planned: Planned, released: frozenset[str], keepers: Sequence[Ensemble]
+) -> Party:
+    period = planned.decision.period
+    ahead = Period(max(period.start, snapshot.taken_at), period.end)
+    everyone = frozenset(planned.stand.places)
+    objective = planned.decision.objective
+    request = replace(
+        request_for(planned.ensemble, planned.stand, everyone, ahead, objective), released=released
+    )
+    closed = kept_hosts(keepers, snapshot, planned.ensemble, ahead)
+    built = state(request, survey(snapshot, request), closed=closed)
+    stood = {name: place.host for name, place in planned.stand.places.items()}
+    return Party(built, MappingProxyType(stood))
+
+
+def _planned(store: Store, snapshot: Snapshot, built: Built) -> list[Planned]:
+    """The leases that may move, the earliest first."""
+    period, own = built.request.period, built.request.own_consumers
+    starts: dict[str, int] = {}
+    for row in np.flatnonzero(snapshot.breaks < FOREVER).tolist():
+        for one in snapshot.bookings_of(row):
+            if (
+                one.state is BookingState.RESERVED
+                and one.binding is Binding.PLANNED
+                and one.decision is not None
+                and one.consumer not in own
+                and one.period.overlaps(period)
+            ):
+                starts[one.decision] = one.period.start
+    found: list[Planned] = []
+    members = 0
+    for decision_id in sorted(starts, key=lambda id_: (starts[id_], id_)):
+        one = _movable(store, snapshot, decision_id)
+        if one is None:
+            continue
+        members += len(one.stand.places)
+        if len(found) == MOST or members > MOST_MEMBERS:
+            break
+        found.append(one)
+    return found
+
+
+def _movable(store: Store, snapshot: Snapshot, decision_id: str) -> Planned | None:
+    """The lease of a decision, if all of it may move."""
+    try:
+        decision = store.decision(decision_id)
+        lease = None if decision.lease_id is None else store.lease(decision.lease_id)
+        ensemble = store.ensemble(decision.ensemble_id)
+    except NotFound:
+        return None
+    if (
+        lease is None
+        or lease.decision_id != decision.id
+        or lease.state is not LeaseState.PENDING
+        or lease.binding is not Binding.PLANNED
+        or decision.state is not DecisionState.HELD
+        or ensemble.keeps_others_out
+        or any(role.groups for role in ensemble.roles)
+    ):
+        return None
+    stand = standing(snapshot, ensemble)
+    if any(stand.of(name) is not MemberStatus.HELD for name in decision.places):
+        return None
+    return Planned(lease, decision, ensemble, stand)

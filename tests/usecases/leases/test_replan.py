@@ -1,0 +1,181 @@
+"""Leases that have not started make room by moving, and keep what they were granted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.test_windows import fits
+
+from moorage.domain.bookings import Binding
+from moorage.domain.changes import Changeset, PutLease
+from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import Infeasible
+from moorage.domain.leases import Terms
+from moorage.domain.period import HOUR, Period
+from moorage.testing.service import NINE, OTHER, TENANT, Service
+from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.joint import Ask
+from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.leases.create import create_lease
+from moorage.usecases.proposal import Naming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.leases import Lease
+    from moorage.usecases.leases.asking import Granted
+    from moorage.usecases.ports import Caller
+
+RACK = {"s1": "r1", "l1": "r2"}
+FLEET = """
+fleet: two
+topology:
+  location:
+    levels: [rack]
+    domains: [{name: "r{n}", count: 2, level: rack}]
+hosts:
+  - {name: "s{n}", count: 1, inventories: {VCPU: 8}, place: {location: r1}}
+  - {name: "l{n}", count: 1, inventories: {VCPU: 16}, place: {location: r2}}
+"""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service(FLEET)
+    yield made
+    made.close()
+
+
+def hours(start: float, end: float) -> Period:
+    return Period(NINE + int(start * HOUR), NINE + int(end * HOUR))
+
+
+def described(*sizes: int, **more: Any) -> Any:
+    members = [
+        {"name": f"r{i}", "count": 1, "resources": {"VCPU": size}} for i, size in enumerate(sizes)
+    ]
+    return read_ensemble({"name": "e", "members": members, **more})
+
+
+def lease(
+    service: Service, period: Period, *sizes: int, caller: Caller = TENANT, **more: Any
+) -> Granted:
+    asked = LeaseAsk("l", Terms(period), description=described(*sizes, **more))
+    return create_lease(service.parts, caller, asked, Naming(service.parts.ids.uuid()))
+
+
+def hosts(service: Service, one: Lease) -> list[str]:
+    decision = service.store.decision(service.store.lease(one.id).decision_id)
+    names = {row: service.store.snapshot().names[row] for row in range(2)}
+    row_of = service.store.snapshot().row_of
+    return [names[row_of[place.host]] for _, place in sorted(decision.places.items())]
+
+
+def on(service: Service, host: str, period: Period) -> Lease:
+    """A lease of eight units that happens to be planned on a host."""
+    fence = [
+        {
+            "name": "f",
+            "type": "fence",
+            "members": ["*"],
+            "domains": [RACK[host]],
+            "strength": {"preferred": 1},
+        }
+    ]
+    granted = lease(service, period, 8, policies=fence)
+    assert hosts(service, granted.lease) == [host]
+    return granted.lease
+
+
+def test_a_lease_in_the_way_of_a_larger_one_moves(service: Service) -> None:
+    small = on(service, "l1", hours(24, 48))
+    large = lease(service, hours(24, 48), 16, caller=OTHER)
+    assert hosts(service, large.lease) == ["l1"]
+    assert hosts(service, small) == ["s1"]
+
+
+def test_back_to_back_leases_make_a_chain(service: Service) -> None:
+    one, two = (on(service, "l1", period) for period in (hours(10, 20), hours(20, 30)))
+    large = lease(service, hours(15, 25), 16)
+    assert hosts(service, large.lease) == ["l1"]
+    assert hosts(service, one) == hosts(service, two) == ["s1"]
+    for moved in (one, two):
+        decision = service.store.decision(moved.decision_id)
+        for member in service.store.ensemble(moved.ensemble_id).members:
+            ((_, booking),) = service.store.bookings(consumer=member.uuid)
+            assert booking.provider == decision.places[member.name].host
+            assert booking.binding is Binding.PLANNED
+            assert booking.decision == decision.id
+
+
+def test_an_ensemble_of_now_is_let_in_too(service: Service) -> None:
+    planned = on(service, "l1", hours(10, 20))
+    made = create_ensemble(
+        service.parts, TENANT, described(16), Ask(), Naming(service.parts.ids.uuid())
+    )
+    assert made.decision is not None
+    assert hosts(service, planned) == ["s1"]
+
+
+def test_what_does_not_fit_at_all_moves_nobody(service: Service) -> None:
+    planned = on(service, "l1", hours(10, 20))
+    generation = service.store.decision(planned.decision_id).generation
+    with pytest.raises(Infeasible):
+        lease(service, hours(15, 25), 17)
+    with pytest.raises(Infeasible):
+        lease(service, hours(15, 25), 16, 1)
+    assert hosts(service, planned) == ["l1"]
+    assert service.store.decision(planned.decision_id).generation == generation
+
+
+def test_a_moved_lease_keeps_its_policies(service: Service) -> None:
+    apart = {"policies": [{"name": "a", "type": "anti-affinity", "members": ["*"]}]}
+    pair = lease(service, hours(10, 20), 4, 4, **apart)
+    assert sorted(hosts(service, pair.lease)) == ["l1", "s1"]
+    with pytest.raises(Infeasible):
+        lease(service, hours(10, 20), 16)
+    assert sorted(hosts(service, pair.lease)) == ["l1", "s1"]
+    fitting = lease(service, hours(10, 20), 12)
+    assert hosts(service, fitting.lease) == ["l1"]
+
+
+def test_who_keeps_others_out_or_is_about_to_start_stays(service: Service) -> None:
+    alone = [{"name": "x", "type": "exclusive", "members": ["*"], "against": "others"}]
+    lease(service, hours(10, 20), 8, policies=alone)
+    with pytest.raises(Infeasible):
+        lease(service, hours(15, 25), 8, 8)
+    bound = on(service, "l1", hours(30, 40))
+    stored = service.store.lease(bound.id)
+    service.store.commit(
+        Changeset((PutLease(replace(stored, binding=Binding.BOUND), stored.generation),))
+    )
+    with pytest.raises(Infeasible):
+        lease(service, hours(35, 45), 16)
+    assert hosts(service, bound) == ["l1"]
+
+
+periods = st.tuples(st.integers(1, 6), st.integers(1, 3)).map(lambda p: hours(p[0], p[0] + p[1]))
+sizes = st.lists(st.integers(1, 16), min_size=1, max_size=2).map(tuple)
+
+
+@given(wanted=st.lists(st.tuples(periods, sizes), min_size=1, max_size=4))
+@settings(max_examples=40)
+def test_a_lease_is_granted_exactly_when_all_of_them_have_places(
+    wanted: list[tuple[Period, tuple[int, ...]]],
+) -> None:
+    service = Service(FLEET)
+    granted: list[tuple[Period, tuple[int, ...]]] = []
+    for period, members in wanted:
+        possible = fits([(8, []), (16, [])], [*granted, (period, members)])
+        try:
+            lease(service, period, *members)
+        except Infeasible:
+            assert not possible, (granted, period, members)
+        else:
+            assert possible
+            granted.append((period, members))
+    service.close()
