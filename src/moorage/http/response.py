@@ -128,12 +128,12 @@ class _Stream:
             close()
 
 
-def packed(parts: Sequence[bytes]) -> list[bytes]:
+def packed(parts: Sequence[bytes | memoryview]) -> list[bytes]:
     """A body in one piece, or if it is large in several of a size that is quick to send."""
     if sum(map(len, parts)) <= _WHOLE:
         return [b"".join(parts)]
     found: list[bytes] = []
-    some: list[bytes] = []
+    some: list[bytes | memoryview] = []
     size = 0
     for part in parts:
         some.append(part)

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api.placement.fragments import (
-    Fragments,
-    allocation_requests,
-    batched_requests,
-)
+from moorage.api.placement.candidate_texts import allocation_requests, batched_requests
+from moorage.api.placement.fragments import Fragments
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates import (
@@ -66,15 +63,31 @@ GROUPS = st.lists(
 )
 
 
-@given(st.integers(1, 4), st.integers(0, 3), GROUPS, st.booleans())
+@given(st.sampled_from([1, 3, 21]), st.integers(0, 3), GROUPS, st.booleans())
 def test_candidates_are_written_as_they_are(
     hosts: int,
     devices: int,
     groups: list[RequestGroup],
     isolate: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    snapshot = fleet(hosts, devices)
-    query = CandidateQuery(tuple(groups), Rules(isolate))
+    compare(fleet(hosts, devices), CandidateQuery(tuple(groups), Rules(isolate)))
+
+
+def test_many_candidates_of_one_tree_are_written_as_they_are() -> None:
+    groups = (RequestGroup("", {"DISK": 1}), *(RequestGroup(f"{n}", {"GPU": 1}) for n in (1, 2)))
+    compare(fleet(2, 9), CandidateQuery(groups, Rules(isolate=True)))
+
+
+@pytest.mark.parametrize("name", ["{:03}", "{}", "hôte-{:03}"])
+def test_names_of_all_sorts_are_written_as_they_are(name: str) -> None:
+    states = [provider(name.format(n), VCPU=4, DISK=9) for n in range(120)]
+    snapshot = Snapshot.empty().with_states(states, revision=1)
+    query = CandidateQuery((RequestGroup("", {"VCPU": 1}),))
+    compare(snapshot, query)
+    compare(snapshot.with_states(removed=[name.format(50)], revision=2), query)
+
+
+def compare(snapshot: Snapshot, query: CandidateQuery) -> None:
     found = list(candidates(snapshot, query))
     body, used = batched_requests(
         snapshot, query.shape.slots, first(batches(snapshot, query), None)

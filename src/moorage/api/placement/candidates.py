@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moorage.api.placement import candidate_query
-from moorage.api.placement.fragments import (
-    allocation_requests,
-    batched_requests,
-    summary,
-    summary_with_terms,
-)
+from moorage.api.placement.candidate_texts import allocation_requests, batched_requests
+from moorage.api.placement.fragments import summary, summary_with_terms
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.rendering import assembled
@@ -27,6 +23,8 @@ from moorage.usecases.stays import seen_by
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from moorage.api.placement.candidate_texts import Rows
+    from moorage.api.placement.rendering import Text
     from moorage.api.placement.request import Parts, Request
     from moorage.engine.candidates import Candidate, CandidateQuery
     from moorage.engine.snapshot import Snapshot
@@ -62,7 +60,7 @@ def list_all(parts: Parts, request: Request) -> Response:
 
 def _few(
     snapshot: Snapshot, found: Iterable[Candidate], limit: int | None
-) -> tuple[list[bytes], Ints]:
+) -> tuple[list[Text], Rows]:
     """Candidates one by one as texts, and the rows of who gives something."""
     own = list(islice(found, limit))
     used = np.array([row for one in own for row, _ in one.allocations], dtype=np.int64)
@@ -71,7 +69,7 @@ def _few(
 
 def _summaries(
     parts: Parts, snapshot: Snapshot, query: CandidateQuery, rows: Ints
-) -> Sequence[bytes]:
+) -> Sequence[Text]:
     """What is said of providers; kept, but for what only those see who draw from a lease."""
     wish = wish_of(group.resources for group in query.groups)
     if wish is None:

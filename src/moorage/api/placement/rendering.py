@@ -6,12 +6,13 @@ from email.utils import formatdate
 from functools import lru_cache
 from html import escape
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
 from moorage.api.placement.refusals import UNDEFINED
 from moorage.http.negotiation import JSON_TYPE, accepts
+from moorage.http.response import packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,15 +56,19 @@ def _http_date(seconds: int) -> str:
     return formatdate(seconds, usegmt=True)
 
 
-class Assembled(tuple[bytes, ...]):
-    """A JSON body put together of texts: sent one after the other, and never copied into one."""
+Text: TypeAlias = bytes | memoryview
+"""Some of a body, perhaps seen inside of a longer text."""
+
+
+class Assembled(tuple[Text, ...]):
+    """A JSON body put together of texts: they are copied once, on their way out."""
 
     __slots__ = ()
 
 
-def assembled(*texts: bytes | Sequence[bytes]) -> Assembled:
+def assembled(*texts: bytes | Sequence[Text]) -> Assembled:
     """A body of these texts and sequences of texts."""
-    parts: list[bytes] = []
+    parts: list[Text] = []
     for one in texts:
         if isinstance(one, bytes):
             parts.append(one)
@@ -76,7 +81,7 @@ def encoded(body: JSON) -> list[bytes]:
     """A body as texts to be sent one after the other; none for no body."""
     if body is None:
         return []
-    return list(body) if isinstance(body, Assembled) else [msgspec.json.encode(body)]
+    return packed(body) if isinstance(body, Assembled) else [msgspec.json.encode(body)]
 
 
 def detail(status: int, message: str, *, method: str, accept: str, content_type: str) -> str:
