@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moorage.store.answers import Connections, Glance, News, Turn
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
-    from moorage.store.session import Session
+    from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
 
@@ -31,8 +31,10 @@ class Log(Protocol):
     def begin_anew(self, connection: Connection) -> None:
         """Forget a log that does not belong; whoever follows loads everything."""
 
-    def enter(self, connection: Session, footprint: Footprint) -> Turn:
-        """Wait until nobody else can change what this commit reads or writes.
+    def enter(
+        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+    ) -> tuple[Turn, Sequence[Rows]]:
+        """Wait until nobody else can change what this commit reads or writes; then ask at once.
 
         Raises:
             Busy: that took too long.

@@ -23,11 +23,12 @@ from moorage.store import tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from sqlalchemy import Row, Select
+    from sqlalchemy import ClauseElement, Row, Select
 
     from moorage.domain.period import Instant
     from moorage.store.answers import Turn
-    from moorage.store.session import Session
+    from moorage.store.session import Rows, Session
+    from moorage.store.statements import Parameters
 
 _CHUNK: Final = 500
 """Values of one IN list: few enough for every database."""
@@ -38,11 +39,11 @@ Span = tuple[int, int, int]
 """Start, end, amount; past starts are `now`, and an overrun end is `FOREVER`."""
 
 _some_names: Final[Any] = bindparam("names", expanding=True)
-_CLASSES = select(tables.resource_classes.c.name).where(
+CLASSES = select(tables.resource_classes.c.name).where(
     tables.resource_classes.c.name.in_(_some_names)
 )
-_TRAITS = select(tables.traits.c.name).where(tables.traits.c.name.in_(_some_names))
-_PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("uuid"))
+TRAITS = select(tables.traits.c.name).where(tables.traits.c.name.in_(_some_names))
+PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("uuid"))
 
 
 def chunks(values: Iterable[str]) -> Iterator[list[str]]:
@@ -50,6 +51,12 @@ def chunks(values: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(sorted(set(values)))
     while part := list(islice(rest, _CHUNK)):
         yield part
+
+
+def only_chunk(values: Iterable[str]) -> Sequence[list[str]]:
+    """The one list that `chunks` makes of the values; nothing where it makes none, or several."""
+    every = list(chunks(values))
+    return every if len(every) == 1 else ()
 
 
 @dataclass
@@ -61,6 +68,8 @@ class Batch:
     turn: Turn
     sweep: Callable[[Batch], Sequence[str]]
     """Deletes bookings that no longer live, and says whose; see `Log.sweep`."""
+    foreseen: dict[ClauseElement, tuple[Parameters, Rows]] = field(default_factory=dict)
+    """What was asked with the beginning, and the answers; see `foresight`."""
     touched: dict[str, bool] = field(default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
     bumps: Counter[str] = field(default_factory=Counter)
@@ -84,6 +93,8 @@ class Batch:
     consumer_generations: dict[str, int] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
     topology_moved: bool = False
+    generations: dict[str, int] = field(default_factory=dict)
+    """Wire generations before the commit, of those providers of which they are known."""
     _providers: dict[str, Row[Any]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     """Providers that were deleted."""
@@ -93,6 +104,13 @@ class Batch:
     def touch(self, provider: str, *, bookings_only: bool = False) -> None:
         """Note that a provider changes with this commit."""
         self.touched[provider] = self.touched.get(provider, True) and bookings_only
+
+    def look(self, statement: ClauseElement, parameters: Parameters) -> Rows:
+        """What a statement finds, for which the answer may be there; it is used once."""
+        given, found = self.foreseen.pop(statement, (None, None))
+        if found is not None and given == parameters:
+            return found
+        return self.connection.execute(statement, parameters)
 
     # --- providers ------------------------------------------------------------------------
 
@@ -104,10 +122,11 @@ class Batch:
         """
         row = self._providers.get(uuid)
         if row is None:
-            row = self.connection.execute(_PROVIDER, {"uuid": uuid}).one_or_none()
+            row = self.look(PROVIDER, {"uuid": uuid}).one_or_none()
             if row is None:
                 raise NotFound("resource provider", uuid)
             self._providers[uuid] = row
+            self.generations[uuid] = row.generation
         return row
 
     def remove(self, uuid: str) -> None:
@@ -119,6 +138,7 @@ class Batch:
     def forget_provider(self, uuid: str) -> None:
         """Read the provider's row anew next time."""
         self._providers.pop(uuid, None)
+        self.generations.pop(uuid, None)
 
     def expect_generation(self, uuid: str, generation: int | None) -> None:
         """Compare a provider's wire generation before this commit with what a change expects.
@@ -133,23 +153,27 @@ class Batch:
                 f"provider {uuid}: generation expected {generation}, found {stored}", subject=uuid
             )
 
+    def bump(self, uuid: str) -> int:
+        """How far a provider's wire generation moves."""
+        return self.bumps[uuid] + (uuid in self.allotted)
+
     # --- names ------------------------------------------------------------------------------
 
     def knows_class(self, name: str) -> bool:
         """Whether the resource class exists."""
-        return self._known("classes", _CLASSES, [name])[name]
+        return self._known("classes", CLASSES, [name])[name]
 
     def knows_trait(self, name: str) -> bool:
         """Whether the trait exists."""
-        return self._known("traits", _TRAITS, [name])[name]
+        return self._known("traits", TRAITS, [name])[name]
 
     def look_up_classes(self, names: Iterable[str]) -> None:
         """Make `knows_class` of all these names one look at the database."""
-        self._known("classes", _CLASSES, names)
+        self._known("classes", CLASSES, names)
 
     def look_up_traits(self, names: Iterable[str]) -> None:
         """Make `knows_trait` of all these names one look at the database."""
-        self._known("traits", _TRAITS, names)
+        self._known("traits", TRAITS, names)
 
     def forget_names(self) -> None:
         """Read classes and traits anew next time."""
@@ -158,7 +182,7 @@ class Batch:
     def _known(self, kind: str, query: Select[Any], names: Iterable[str]) -> dict[str, bool]:
         known = self._names.setdefault(kind, {})
         for some in chunks(name for name in names if name not in known):
-            found = set(self.connection.scalars(query, {"names": some}))
+            found = set(self.look(query, {"names": some}).scalars())
             known.update((name, name in found) for name in some)
         return known
 

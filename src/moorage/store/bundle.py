@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ClauseElement, Dialect
 
+    from moorage.store.session import Question
     from moorage.store.statements import Parameters, Speech
 
 FLAGS: Final = CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS
@@ -66,7 +67,7 @@ class BundleSession:
         """See `Session`."""
         return self.scalars(statement, parameters).first()
 
-    def ask(self, *questions: tuple[ClauseElement, Parameters]) -> Sequence[Rows]:
+    def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Session`."""
         if not questions:
             return []

@@ -3,13 +3,17 @@
 Per inventory that got bookings: what others take is the end state without what the changeset
 wrote; what it may use is the capacity, or its own former use where that was more. So one
 changeset may move capacity between consumers, and an over-full inventory may empty slowly.
+
+The end state is asked for, or where it was foreseen who would be judged (see `foresight`) made of
+the state before, which nobody else can change meanwhile, and what the changeset did to it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, bindparam, case, func, or_, select
+from sqlalchemy import BigInteger, and_, bindparam, case, func, or_, select
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import (
@@ -25,14 +29,14 @@ from moorage.store import rows, tables
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from moorage.domain.period import Instant
     from moorage.domain.providers import Inventory
     from moorage.store.batch import Batch, Pair, Span
-    from moorage.store.session import Rows
-    from moorage.store.statements import Parameters
+    from moorage.store.session import Question, Rows
 
-_b = tables.bookings.c
+_b, _p = tables.bookings.c, tables.providers.c
 _NOW: Final[Any] = bindparam("now")
 _START = case((_b.start_at <= _NOW, _NOW), else_=_b.start_at)
 _END = case((_b.end_at <= _NOW, FOREVER), else_=_b.end_at)
@@ -54,6 +58,29 @@ _OCCUPANCY = (
 _INVENTORIES = select(tables.inventories).where(
     tables.inventories.c.provider.in_(bindparam("providers", expanding=True))
 )
+_THEN: Final[Any] = bindparam("then", type_=BigInteger)
+_BEGUN = case((_b.start_at <= _THEN, _THEN), else_=_b.start_at)
+_STOCK = (
+    select(_p.uuid, _p.generation, tables.inventories)
+    .outerjoin(tables.inventories, tables.inventories.c.provider == _p.uuid)
+    .where(_p.uuid.in_(bindparam("providers", expanding=True)))
+)
+_BOOKED = (
+    select(
+        _b.provider,
+        _b.resource_class,
+        _BEGUN.label("start_at"),
+        _b.end_at,
+        _b.lapses_at,
+        _b.state,
+        func.sum(_b.amount).label("amount"),
+    )
+    .where(_b.provider.in_(bindparam("providers", expanding=True)))
+    .group_by(_b.provider, _b.resource_class, _BEGUN, _b.end_at, _b.lapses_at, _b.state)
+)
+"""Not what lives at an instant, for that is not known yet, but what lives when can be told of."""
+_EARLIER: Final = 60_000_000
+"""Microseconds before a guess of the instant of a commit at which it has certainly not been yet."""
 _IN_USE = (
     select(_b.provider, _b.resource_class)
     .distinct()
@@ -67,22 +94,50 @@ _IN_USE = (
 )
 
 
-def questions(batch: Batch) -> list[tuple[Any, Parameters]]:
-    """What `judge` must know of the end state: pairs of statements with their parameters."""
-    found: list[tuple[Any, Parameters]] = []
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Inventories and what occupies them; all of some providers."""
+
+    inventories: dict[Pair, Inventory]
+    occupancy: dict[Pair, list[Span]]
+
+
+def ground_questions(providers: list[str], now: Instant) -> list[Question]:
+    """What `ground` goes by, to be asked before the instant of the commit is known."""
+    return [
+        (_STOCK, {"providers": providers}),
+        (_BOOKED, {"providers": providers, "then": now - _EARLIER}),
+    ]
+
+
+def ground(batch: Batch) -> Ground | None:
+    """The state before the changeset of all that it may book, if that was foreseen."""
+    if _BOOKED not in batch.foreseen:
+        return None
+    given, booked = batch.foreseen[_BOOKED]
+    if given["then"] > batch.now:  # the clocks are that far apart
+        return None
+    _, stock = batch.foreseen[_STOCK]
+    batch.generations.update((row.uuid, row.generation) for row in stock)
+    occupancy: dict[Pair, list[Span]] = {}
+    for row in booked:
+        if batch.is_live(row):
+            span = batch.span(row.start_at, row.end_at, int(row.amount))
+            occupancy.setdefault((row.provider, row.resource_class), []).append(span)
+    return Ground(_inventories(row for row in stock if row.provider is not None), occupancy)
+
+
+def questions(batch: Batch) -> list[Question]:
+    """What `judge` must know of the end state, unless it has the ground."""
+    found: list[Question] = []
     for providers in chunks(provider for provider, _ in batch.added):
         parameters = {"providers": providers, "now": batch.now}
         found += ((_INVENTORIES, parameters), (_OCCUPANCY, parameters))
     return found
 
 
-def judge(batch: Batch, answers: Sequence[Rows]) -> None:
-    """Judge every inventory that the batch booked or dropped, by the answers to `questions`.
-
-    Raises:
-        CapacityExceeded, ConstraintViolated, InventoryInUse.
-        UnknownName: a booking names no resource class.
-    """
+def end_state(answers: Sequence[Rows]) -> Ground:
+    """The answers to `questions`."""
     inventories: dict[Pair, Inventory] = {}
     occupancy: dict[Pair, list[Span]] = {}
     for stock, occupied in zip(answers[::2], answers[1::2], strict=True):
@@ -90,15 +145,39 @@ def judge(batch: Batch, answers: Sequence[Rows]) -> None:
         for row in occupied:
             span = (row.start_at, row.end_at, int(row.amount))
             occupancy.setdefault((row.provider, row.resource_class), []).append(span)
+    return Ground(inventories, occupancy)
+
+
+def changed(batch: Batch, before: Ground) -> Ground:
+    """The end state of a batch that leaves inventories as they are."""
+    occupancy = {
+        pair: [
+            *before.occupancy.get(pair, ()),
+            *((start, end, -amount) for start, end, amount in batch.removed.get(pair, ())),
+            *added,
+        ]
+        for pair, added in batch.added.items()
+    }
+    return Ground(before.inventories, occupancy)
+
+
+def judge(batch: Batch, end: Ground) -> None:
+    """Judge every inventory that the batch booked or dropped, by the end state.
+
+    Raises:
+        CapacityExceeded, ConstraintViolated, InventoryInUse.
+        UnknownName: a booking names no resource class.
+    """
+    inventories = end.inventories
     pairs = sorted(batch.added)
     _judge_names(batch, [pair for pair in pairs if pair not in inventories])
     for pair in pairs:
         _judge_units(batch, pair, inventories.get(pair))
-        _judge_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
+        _judge_capacity(batch, pair, inventories[pair], end.occupancy.get(pair, []))
     _judge_dropped(batch)
 
 
-def _inventories(found: Rows) -> dict[Pair, Inventory]:
+def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
     return {(row.provider, row.resource_class): rows.inventory(row) for row in found}
 
 

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pymysql
-from sqlalchemy import bindparam, delete, update
+from sqlalchemy import bindparam, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
     from moorage.store.patience import Stubbornly
-    from moorage.store.session import Session
+    from moorage.store.session import Question, Rows, Session
 
 MARK: Final = "moorage mark"
 """Where a connection's info keeps the mark of the transaction about to commit."""
@@ -44,7 +44,9 @@ _LOOK_BACK: Final = 100
 # The clock of the statement's end, not of its begin: it is read after the wait for the lock.
 _CLOCK: Final = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
 _NOW: Final = f"SELECT {_CLOCK}"
-_ENTER: Final = f"SELECT revision, {_CLOCK} FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
+_ENTER: Final = text(
+    f"SELECT revision, {_CLOCK} AS instant FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
+)
 _ASK: Final = (
     "SELECT revision,"  # noqa: S608 - the clock is a constant
     " (SELECT at FROM changes WHERE changes.revision = ledger.revision LIMIT 1),"
@@ -149,11 +151,14 @@ class MarkedLog:
     def begin_anew(self, connection: Connection) -> None:
         """See `Log`."""
 
-    def enter(self, connection: Session, footprint: Footprint) -> Turn:
+    def enter(
+        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+    ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`. Whatever it touches, a writer is alone."""
         del footprint
-        revision, instant = connection.exec_driver_sql(_ENTER).one()
-        return Turn(at=instant, number=revision + 1)
+        turn, *answers = connection.ask((_ENTER, {}), *ahead)
+        revision, instant = turn.one()
+        return Turn(at=instant, number=revision + 1), answers
 
     def sweep(self, batch: Batch) -> Sequence[str]:
         """See `Log`."""
@@ -211,7 +216,7 @@ def _since(connection: Session, revision: int) -> list[_Row]:
 
 def is_logged(connection: Session, mark: Mark) -> bool:
     """Whether a commit happened; waits until its transaction, if it still runs, has ended."""
-    connection.exec_driver_sql(_ENTER).one()
+    connection.execute(_ENTER).one()
     return bool(connection.exec_driver_sql(_LOGGED, tuple(mark)).scalar_one())
 
 

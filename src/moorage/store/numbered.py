@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.store.answers import Turn
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
-    from moorage.store.session import Session
+    from moorage.store.session import Question, Rows, Session
 
 KEPT: Final = 20_000
 """Revisions the log reaches back; a reader that slept longer loads everything anew."""
@@ -56,10 +56,12 @@ class NumberedLog:
     def begin_anew(self, connection: Connection) -> None:
         """See `Log`."""
 
-    def enter(self, connection: Session, footprint: Footprint) -> Turn:
+    def enter(
+        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+    ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`. Whatever it touches, a writer is alone."""
         del footprint
-        return self._enter(connection)
+        return self._enter(connection), connection.ask(*ahead)
 
     def sweep(self, batch: Batch) -> Sequence[str]:
         """See `Log`."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ClauseElement, Dialect
 
+    from moorage.store.session import Question
     from moorage.store.statements import Parameters, Speech
 
 _NOTHING: Mapping[str, Any] = {}
@@ -238,8 +239,10 @@ class PipelineSession:
         """See `Session`."""
         return self.scalars(statement, parameters).first()
 
-    def ask(self, *questions: tuple[ClauseElement, Parameters]) -> Sequence[Rows]:
+    def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Session`."""
+        if not questions:
+            return []
         asked = []
         for statement, given in questions:
             worded = self._speech.worded(statement, given)

@@ -6,7 +6,7 @@ costs per statement. Errors are SQLAlchemy's, so that a backend judges them in o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from sqlalchemy.exc import DBAPIError
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sqlalchemy import ClauseElement, Connection, Dialect
 
     from moorage.store.statements import Parameters, Speech
+
+    Question: TypeAlias = tuple[ClauseElement, Parameters]
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -99,7 +101,7 @@ class Session(Protocol):
     def scalar(self, statement: ClauseElement, parameters: Parameters = ...) -> Any:  # noqa: ANN401
         """The first column of the first row, or None."""
 
-    def ask(self, *questions: tuple[ClauseElement, Parameters]) -> Sequence[Rows]:
+    def ask(self, *questions: Question) -> Sequence[Rows]:
         """Run several statements, at one go where the database can."""
 
     def do(
@@ -156,7 +158,7 @@ class CursorSession:
         """See `Session`."""
         return self.scalars(statement, parameters).first()
 
-    def ask(self, *questions: tuple[ClauseElement, Parameters]) -> Sequence[Rows]:
+    def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Session`."""
         return [self.execute(statement, parameters) for statement, parameters in questions]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.store.footprint import Footprint
     from moorage.store.patience import Stubbornly
     from moorage.store.pipeline import Wire
-    from moorage.store.session import Session
+    from moorage.store.session import Question, Rows, Session
 
 NUMBER: Final = "moorage number"
 """Where a connection's info keeps number and instant of the transaction about to commit."""
@@ -57,9 +57,10 @@ SELECT log_start,
        OR EXISTS (SELECT FROM changes WHERE revision = ANY($2::bigint[]))
 FROM ledger
 """
-_BEGIN: Final = (
-    "SELECT number, instant FROM moorage_begin($1, $2::text[], $3::text[], $4::text[], $5::text[],"
-    " $6::text[])"
+_BEGIN: Final = text(
+    "SELECT number, instant FROM moorage_begin(:alone, CAST(:ids AS text[]),"
+    " CAST(:ensembles AS text[]), CAST(:consumers AS text[]), CAST(:providers AS text[]),"
+    " CAST(:relied AS text[]))"
 )
 _HEAD: Final = text(
     "SELECT pg_current_snapshot()::text AS seen,"
@@ -190,19 +191,22 @@ class VisibleLog:
         for statement in _FORGET:
             connection.execute(statement)
 
-    def enter(self, connection: Session, footprint: Footprint) -> Turn:
+    def enter(
+        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+    ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`."""
-        parameters = (
-            footprint.alone,
-            list(footprint.ids),
-            list(footprint.ensembles),
-            list(footprint.consumers),
-            list(footprint.providers),
-            list(footprint.relied),
-        )
-        number, instant = connection.exec_driver_sql(_BEGIN, parameters).one()
+        parameters = {
+            "alone": footprint.alone,
+            "ids": list(footprint.ids),
+            "ensembles": list(footprint.ensembles),
+            "consumers": list(footprint.consumers),
+            "providers": list(footprint.providers),
+            "relied": list(footprint.relied),
+        }
+        turn, *answers = connection.ask((_BEGIN, parameters), *ahead)
+        number, instant = turn.one()
         connection.info[NUMBER] = number, instant
-        return Turn(at=instant, number=number, alone=footprint.alone)
+        return Turn(at=instant, number=number, alone=footprint.alone), answers
 
     def sweep(self, batch: Batch) -> Sequence[str]:
         """See `Log`. Consumers whom somebody else changes just now are left to the next one."""

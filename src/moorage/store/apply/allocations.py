@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _b, _c = tables.bookings.c, tables.consumers.c
 _ALLOCATED = BookingState.ALLOCATED.value
 _CONSUMER = select(tables.consumers).where(_c.uuid == bindparam("uuid"))
-_STANDING = (
+STANDING = (
     select(tables.consumers, tables.bookings)
     .outerjoin(tables.bookings, (_b.consumer == _c.uuid) & (_b.state == _ALLOCATED))
     .where(_c.uuid == bindparam("uuid"))
 )
 """A consumer with each of its allocations, or with none."""
-_OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
+OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _CLEAR = delete(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _INSERT = insert(tables.consumers)
 _UPDATE = (
@@ -70,7 +70,7 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
         InvalidDescription: an amount below 1, or a provider without amounts.
     """
     uuid = change.consumer.uuid
-    found = batch.connection.execute(_STANDING, {"uuid": uuid})
+    found = batch.look(STANDING, {"uuid": uuid})
     stored = found.first()
     own = [row for row in found if row.number is not None]
     actual = stored.generation if stored is not None and own else None
@@ -108,7 +108,7 @@ def _fresh_rows(
 def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) -> dict[str, Any]:
     """From when to when, who it yields to, and whose place it has.
 
-    As the consumer's allocations before, or those that another gives up for it; else as it says.
+    As those that another gives up for it, or as its own before; else as it says.
 
     Raises:
         InvalidDescription: an end that has passed.
@@ -121,7 +121,7 @@ def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) ->
             "preemptible": change.stay.preemptible,
             "decision": change.stay.decision,
         }
-    before = own or _taken_over(batch, change)
+    before = _taken_over(batch, change) or own
     if not before:
         return _first_terms(batch, change.stay)
     first = before[0]
@@ -208,7 +208,7 @@ def delete_allocations(batch: Batch, change: DeleteAllocations) -> None:
     Raises:
         NotFound: the consumer has none.
     """
-    own = batch.connection.execute(_OWN, {"uuid": change.consumer}).all()
+    own = batch.look(OWN, {"uuid": change.consumer})
     if not own:
         raise NotFound("consumer", change.consumer)
     _clear(batch, change.consumer, own)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moorage.store.batch import Batch
 
 _p = tables.providers.c
-_TAKEN = select(_p.uuid, _p.name).where(
+TAKEN = select(_p.uuid, _p.name).where(
     or_(_p.uuid == bindparam("uuid"), _p.name == bindparam("name"))
 )
 _INSERT = insert(tables.providers)
@@ -59,6 +59,7 @@ def create_provider(batch: Batch, change: CreateProvider) -> None:
     )
     batch.created.add(change.uuid)
     batch.gone.discard(change.uuid)
+    batch.generations[change.uuid] = 0
     batch.touch(change.uuid)
 
 
@@ -70,7 +71,7 @@ def _root_of(batch: Batch, parent: str) -> str:
 
 
 def _refuse_duplicate(batch: Batch, uuid: str, name: str, *, new: bool) -> None:
-    for row in batch.connection.execute(_TAKEN, {"uuid": uuid, "name": name}):
+    for row in batch.look(TAKEN, {"uuid": uuid, "name": name}):
         if row.uuid != uuid:
             raise DuplicateName("resource provider", name)
         if new:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moorage.store.batch import Batch
 
 _i = tables.inventories.c
-_CLASSES = select(_i.resource_class).where(_i.provider == bindparam("provider"))
+CLASSES = select(_i.resource_class).where(_i.provider == bindparam("provider"))
 _INSERT = insert(tables.inventories)
 _UPDATE = (
     update(tables.inventories)
@@ -64,7 +64,7 @@ def put_inventories(batch: Batch, change: PutInventories) -> None:
     for name in given:
         if not batch.knows_class(name):
             raise UnknownName("resource class", name, path=f"inventories.{name}")
-    stored = set(batch.connection.scalars(_CLASSES, {"provider": change.provider}))
+    stored = set(batch.look(CLASSES, {"provider": change.provider}).scalars())
     _check_presence(change, stored)
     columns = {
         one.resource_class: rows.inventory_columns(change.provider, one, batch.now)
@@ -104,7 +104,7 @@ def delete_inventories(batch: Batch, change: DeleteInventories) -> None:
         NotFound: no such provider, or the class is not there.
     """
     batch.provider(change.provider)
-    stored = set(batch.connection.scalars(_CLASSES, {"provider": change.provider}))
+    stored = set(batch.look(CLASSES, {"provider": change.provider}).scalars())
     if change.resource_class is None:
         gone = stored
     elif change.resource_class in stored:
@@ -135,7 +135,7 @@ def put_traits(batch: Batch, change: PutTraits) -> None:
     for name in sorted(change.traits):
         if not batch.knows_trait(name):
             raise UnknownName("trait", name, path="traits")
-    if _replace(batch, _TRAITS, change.provider, change.traits):
+    if _replace(batch, TRAITS, change.provider, change.traits):
         batch.bumps[change.provider] += 1
         batch.touch(change.provider)
 
@@ -148,7 +148,7 @@ def put_aggregates(batch: Batch, change: PutAggregates) -> None:
         ProviderConflict: another generation.
     """
     batch.expect_generation(change.provider, change.generation)
-    _replace(batch, _AGGREGATES, change.provider, change.aggregates)
+    _replace(batch, AGGREGATES, change.provider, change.aggregates)
     if change.generation is not None:
         batch.bumps[change.provider] += 1
     batch.touch(change.provider)
@@ -165,14 +165,14 @@ class _Set:
 
 
 _ONE: Final[Any] = bindparam("one")
-_TRAITS: Final = _Set(tables.provider_traits, tables.provider_traits.c.trait)
-_AGGREGATES: Final = _Set(tables.provider_aggregates, tables.provider_aggregates.c.aggregate)
+TRAITS: Final = _Set(tables.provider_traits, tables.provider_traits.c.trait)
+AGGREGATES: Final = _Set(tables.provider_aggregates, tables.provider_aggregates.c.aggregate)
 
 
 def _replace(batch: Batch, kept: _Set, provider: str, wanted: frozenset[str]) -> bool:
     """Make the provider's set the wanted one; whether it differed."""
     of = {"of_provider": provider}
-    stored = set(batch.connection.scalars(kept.stored, of))
+    stored = set(batch.look(kept.stored, of).scalars())
     for some in chunks(stored - wanted):
         batch.connection.do(kept.drop, {**of, "some": some})
     fresh = [{**of, "one": name} for name in sorted(wanted - stored)]

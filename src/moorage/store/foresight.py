@@ -1,0 +1,86 @@
+"""What a changeset will ask first, known before it begins, so that it goes out with the beginning.
+
+Where the database is a server, every question that waits for the answer to the one before costs a
+round trip on both sides. What a single change reads before it writes follows from the change
+alone; it is asked together with the wait for the locks, and read after it. `Batch.look` then has
+the answers. Of several changes, later ones read what earlier ones wrote: they ask for themselves.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain import changes
+from moorage.store import batch, judge
+from moorage.store.apply import allocations, providers, stock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from moorage.domain.changes import Changeset
+    from moorage.domain.period import Instant
+    from moorage.store.session import Question
+
+
+def foresight(changeset: Changeset, now: Instant) -> Sequence[Question]:
+    """Questions of a changeset, each of another wording; `now` need not be exact."""
+    if len(changeset.changes) != 1:
+        return ()
+    (change,) = changeset.changes
+    first = _FIRST.get(type(change))
+    return () if first is None else tuple(first(change, now))
+
+
+def _create_provider(change: changes.CreateProvider, _now: Instant) -> Iterator[Question]:
+    yield providers.TAKEN, {"uuid": change.uuid, "name": change.name}
+    if change.parent_uuid is not None:
+        yield batch.PROVIDER, {"uuid": change.parent_uuid}
+
+
+def _put_inventories(change: changes.PutInventories, _now: Instant) -> Iterator[Question]:
+    yield batch.PROVIDER, {"uuid": change.provider}
+    for names in batch.only_chunk(one.resource_class for one in change.inventories):
+        yield batch.CLASSES, {"names": names}
+    yield stock.CLASSES, {"provider": change.provider}
+
+
+def _delete_inventories(change: changes.DeleteInventories, _now: Instant) -> Iterator[Question]:
+    yield batch.PROVIDER, {"uuid": change.provider}
+    yield stock.CLASSES, {"provider": change.provider}
+
+
+def _put_traits(change: changes.PutTraits, _now: Instant) -> Iterator[Question]:
+    yield batch.PROVIDER, {"uuid": change.provider}
+    for names in batch.only_chunk(change.traits):
+        yield batch.TRAITS, {"names": names}
+    yield stock.TRAITS.stored, {"of_provider": change.provider}
+
+
+def _put_aggregates(change: changes.PutAggregates, _now: Instant) -> Iterator[Question]:
+    yield batch.PROVIDER, {"uuid": change.provider}
+    yield stock.AGGREGATES.stored, {"of_provider": change.provider}
+
+
+def _replace_allocations(change: changes.ReplaceAllocations, now: Instant) -> Iterator[Question]:
+    yield allocations.STANDING, {"uuid": change.consumer.uuid}
+    for some in batch.only_chunk(change.allocations):
+        yield from judge.ground_questions(some, now)
+
+
+def _delete_allocations(change: changes.DeleteAllocations, _now: Instant) -> Iterator[Question]:
+    yield allocations.OWN, {"uuid": change.consumer}
+
+
+_FIRST: Final[Mapping[type, Callable[[Any, Instant], Iterator[Question]]]] = MappingProxyType(
+    {
+        changes.CreateProvider: _create_provider,
+        changes.PutInventories: _put_inventories,
+        changes.DeleteInventories: _delete_inventories,
+        changes.PutTraits: _put_traits,
+        changes.PutAggregates: _put_aggregates,
+        changes.ReplaceAllocations: _replace_allocations,
+        changes.DeleteAllocations: _delete_allocations,
+    }
+)
+"""Changes of the wire, which come one at a time and often."""
