@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
+    from moorage.domain.leases import Lease
     from moorage.usecases.ports import Caller, Store
 
 
@@ -46,7 +47,7 @@ def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
     return decision
 
 
-def check_generation(stored: Ensemble | Decision, generation: int | None) -> None:
+def check_generation(stored: Ensemble | Decision | Lease, generation: int | None) -> None:
     """Let a change pass whose caller knows the newest generation, or names none.
 
     Raises:

@@ -193,12 +193,15 @@ class Looking:
         try:
             for name, place in places.items():
                 mine = {provider: taken[provider] for provider in place.allocations}
-                end = ending(self._parts.store, bare, mine, look.period, notice)
+                end = ending(self._lease_of, bare, mine, look.period, notice)
                 if end is not None:
                     endings[name] = end
         except NoLease:
             return look
         return replace(look, found=found, endings=MappingProxyType(endings))
+
+    def _lease_of(self, decision: str) -> str | None:
+        return self._parts.store.decision(decision).lease_id
 
     def _displacing(
         self, look: Look, found: Found, view: Snapshot, candidates: Mapping[str, Candidate]

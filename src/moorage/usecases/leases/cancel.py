@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from moorage.domain.changes import Changeset, DropBookings, PutDecision, PutLease
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
+from moorage.domain.period import Period
+from moorage.usecases.access import check_generation
+from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.view import own_lease
+from moorage.usecases.leases.yielding import given_back
+from moorage.usecases.patience import again
+from moorage.usecases.standing import MemberStatus, standing
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.changes import Change
     from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
 
@@ -18,5 +34,61 @@ def cancel_lease(
     *,
     dry_run: bool = False,
 ) -> Lease:
-    """Cancel a lease: a pending one is closed at once, one that has begun ends now."""
-    raise NotImplementedError
+    """Cancel a lease: its unclaimed places are free at once.
+
+    One that is not active yet is closed; who would have yielded to it gets its end back as far as
+    there is room. An active one ends now: what follows from its end is due. Its servers stay
+    booked to the end that was promised, or until they are gone.
+
+    Raises:
+        NotFound: no such lease for this caller.
+        StaleGeneration: it has another generation.
+        WrongState: it has ended already.
+    """
+
+    def attempt() -> Lease:
+        lease = own_lease(parts.store, caller, lease_id)
+        check_generation(lease, generation)
+        now = parts.store.now()
+        cancelled = _cancelled(lease, now)
+        if dry_run:
+            return cancelled
+        parts.store.commit(Changeset(tuple(_changes(parts, lease, cancelled, now))))
+        return parts.store.lease(lease_id)
+
+    return again(parts, attempt)
+
+
+def _cancelled(lease: Lease, now: Instant) -> Lease:
+    """The lease afterwards."""
+    if lease.state is LeaseState.PENDING:
+        state = lease_after(lease.state, LeaseStep.CLOSE)
+        return replace(lease, state=state, updated_at=now)
+    ending = lease_after(lease.state, LeaseStep.END)
+    if lease.state is LeaseState.STARTING:
+        # Nothing could be claimed: there is nothing to end or to clean.
+        return replace(lease, state=lease_after(ending, LeaseStep.CLOSE), updated_at=now)
+    return replace(lease, terms=_over(lease.terms, now), updated_at=now)
+
+
+def _over(terms: Terms, now: Instant) -> Terms:
+    """The same terms with an end that has come."""
+    period = Period(terms.period.start, min(now, terms.period.end))
+    early = terms.expiry is not None and terms.expiry < period.end - period.start
+    return replace(terms, period=period, expiry=terms.expiry if early else None)
+
+
+def _changes(parts: Parts, lease: Lease, cancelled: Lease, now: Instant) -> Iterator[Change]:
+    store = parts.store
+    ensemble = store.ensemble(lease.ensemble_id)
+    decision = store.decision(lease.decision_id)
+    yield PutLease(cancelled, lease.generation)
+    yield from edges(cancelled, parts.ids, now)
+    if decision.state_at(now) in {DecisionState.HELD, DecisionState.CONFIRMED}:
+        state = decision_after(decision.state, DecisionStep.RELEASE)
+        yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+    yield DropBookings(frozenset(one.uuid for one in ensemble.members), decision=decision.id)
+    snapshot = store.snapshot()
+    stand = standing(snapshot, ensemble)
+    freed = {one.uuid: () for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD}
+    yield from given_back(store, snapshot, lease.id, freed, parts.limits.notice)

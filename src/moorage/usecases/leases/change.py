@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from moorage.domain.changes import Changeset, PutLease
+from moorage.domain.errors import WrongState
+from moorage.domain.leases import (
+    Aspect,
+    LeaseState,
+    LeaseStep,
+    check_change,
+    lease_after,
+)
+from moorage.domain.period import Period
+from moorage.usecases.access import check_generation
+from moorage.usecases.joint import Ask
 from moorage.usecases.leases.asking import Granted, LeaseChange
+from moorage.usecases.leases.carried import promise
+from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.shaping import check_members, checked_end, checked_start, resized
+from moorage.usecases.leases.view import own_lease
+from moorage.usecases.leases.yielding import given_back, yielders
+from moorage.usecases.patience import again
+from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.settle import settle
+from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.writing import hold_booking
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.leases import Lease, Terms
+    from moorage.domain.period import Instant
+    from moorage.usecases.limits import Limits
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.proposal import Naming
+    from moorage.usecases.standing import Standing
 
 __all__ = ["Granted", "LeaseChange", "change_lease"]
 
@@ -24,5 +55,161 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     *,
     dry_run: bool = False,
 ) -> Granted:
-    """Change a lease; what is not named stays."""
-    raise NotImplementedError
+    """Change a lease; what is not named stays. It keeps what it has until it has the new.
+
+    Members stay where they are if they can, claimed ones in any case; those of a pending lease
+    are placed anew where that alone helps. Of a role that shrinks, unclaimed places go.
+
+    Raises:
+        NotFound: no such lease for this caller.
+        StaleGeneration: it has another generation.
+        WrongState: its state does not allow it.
+        InvalidDescription, LimitExceeded: as for a new lease.
+        InUse: claimed places would have to go.
+        Infeasible: the changed lease cannot be promised; it stays as it was.
+        Busy: time ran out, or the ledger moved too often.
+    """
+
+    def attempt() -> Granted:
+        lease = own_lease(parts.store, caller, lease_id)
+        check_generation(lease, generation)
+        return _change(parts, lease, change, naming, dry_run=dry_run)
+
+    return again(parts, attempt)
+
+
+def _change(
+    parts: Parts, lease: Lease, change: LeaseChange, naming: Naming, *, dry_run: bool
+) -> Granted:
+    now = parts.store.now()
+    terms = _terms(parts.limits, lease, change, now)
+    if change.name is not None:
+        check_change(lease.state, Aspect.NAME)
+    renamed = replace(lease, name=change.name or lease.name, updated_at=now)
+    ensemble = parts.store.ensemble(lease.ensemble_id)
+    if terms == lease.terms and all(
+        ensemble.count(role) == count for role, count in change.counts.items()
+    ):
+        return _renamed(parts, lease, renamed, ensemble, dry_run=dry_run)
+    if change.counts:
+        check_change(lease.state, Aspect.MEMBERS)
+    state = lease_after(lease.state, LeaseStep.CHANGE)
+    return _replaced(
+        parts,
+        lease,
+        replace(renamed, terms=terms, state=state),
+        ensemble,
+        change,
+        naming,
+        dry_run=dry_run,
+    )
+
+
+def _renamed(
+    parts: Parts, lease: Lease, renamed: Lease, ensemble: Ensemble, *, dry_run: bool
+) -> Granted:
+    """A change that is none of the places."""
+    if not dry_run and renamed.name != lease.name:
+        parts.store.commit(Changeset((PutLease(renamed, lease.generation),)))
+    return Granted(
+        lease=renamed if dry_run else parts.store.lease(lease.id),
+        decision=parts.store.decision(lease.decision_id),
+        ensemble=ensemble,
+        snapshot=parts.store.snapshot(),
+        displaced=yielders(parts.store, lease.id),
+        dry_run=dry_run,
+    )
+
+
+def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> Terms:
+    """The terms after the change, if the state allows it."""
+    period = lease.terms.period
+    start = period.start if change.start is None else change.start
+    end = period.end if change.end is None else change.end
+    if (start, end) == (period.start, period.end):
+        return lease.terms
+    if start != period.start:
+        check_change(lease.state, Aspect.START)
+    if end != period.end:
+        check_change(lease.state, Aspect.END)
+        if period.end <= now:
+            raise WrongState("the lease has come to its end")
+    terms = lease.terms.moved(Period(start, end))
+    if start != period.start:
+        terms = checked_start(terms, now)
+    return checked_end(limits, terms, now)
+
+
+def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked for
+    parts: Parts,
+    before: Lease,
+    after: Lease,
+    ensemble: Ensemble,
+    change: LeaseChange,
+    naming: Naming,
+    *,
+    dry_run: bool,
+) -> Granted:
+    """A change of the window or of the members, decided jointly."""
+    snapshot = parts.store.snapshot()
+    stand = standing(snapshot, ensemble)
+    decision = parts.store.decision(before.decision_id)
+    changed = resized(parts, snapshot, ensemble, stand, change.counts, decision.period)
+    check_members(parts.limits, changed)
+    known = {one.name for one in ensemble.members}
+    fresh = frozenset(one.name for one in changed.members if one.name not in known)
+    pending = before.state is LeaseState.PENDING
+    promised = promise(after, at=snapshot.taken_at if fresh else None)
+
+    def also(made: Decision) -> tuple[Change, ...]:
+        placed = replace(after, decision_id=made.id, updated_at=made.updated_at)
+        return (
+            PutLease(placed, before.generation),
+            *edges(placed, parts.ids, made.updated_at),
+            *_room_given_back(parts, changed, before, made),
+        )
+
+    proposal = Proposal(
+        changed,
+        ensemble.generation,
+        lambda _: fresh,
+        or_anew=_all_held(fresh) if pending else None,
+        freed=frozenset(one.uuid for one in ensemble.members)
+        - {one.uuid for one in changed.members},
+        promise=promised,
+        also=also,
+    )
+    ask = Ask(objective=decision.objective, seed=decision.solve.seed)
+    settled = settle(parts, proposal, ask, Naming(parts.ids.uuid(), within=naming), dry_run=dry_run)
+    return Granted(
+        lease=after if dry_run else parts.store.lease(before.id),
+        decision=settled.decision,
+        ensemble=settled.ensemble,
+        snapshot=settled.snapshot,
+        displaced=settled.displaced if dry_run else yielders(parts.store, before.id),
+        dry_run=dry_run,
+    )
+
+
+def _all_held(fresh: frozenset[MemberName]) -> Callable[[Standing], frozenset[MemberName]]:
+    """Those who are new, and all whose places are not claimed."""
+    return lambda stand: (
+        fresh | {name for name, status in stand.status.items() if status is MemberStatus.HELD}
+    )
+
+
+def _room_given_back(
+    parts: Parts, ensemble: Ensemble, lease: Lease, made: Decision
+) -> tuple[Change, ...]:
+    """Later ends for those who yielded to the lease as it was, where it leaves them room."""
+    if ensemble.keeps_others_out:
+        # Who is displaced for the sake of solitude is not in the way of capacity.
+        return ()
+    instead = {
+        one.server_id or one.uuid: hold_booking(one, made.places[one.name], made)
+        if one.name in made.places
+        else ()
+        for one in ensemble.members
+    }
+    snapshot = parts.store.snapshot()
+    return tuple(given_back(parts.store, snapshot, lease.id, instead, parts.limits.notice, made.id))

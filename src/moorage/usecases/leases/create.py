@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from moorage.domain.changes import PutLease
+from moorage.domain.errors import (
+    DuplicateName,
+    Infeasible,
+    InvalidDescription,
+    NotFound,
+    WrongState,
+)
+from moorage.domain.lease_actions import read_actions
+from moorage.domain.leases import Lease, LeaseState, Reservation
+from moorage.usecases.access import own_ensemble, sees
+from moorage.usecases.create_ensemble import described
+from moorage.usecases.digest import same_request
+from moorage.usecases.explain import known_refusal
+from moorage.usecases.joint import Ask
 from moorage.usecases.leases.asking import Displaced, Granted, LeaseAsk
+from moorage.usecases.leases.carried import promise
+from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.shaping import check_members, checked_end, checked_start
+from moorage.usecases.leases.yielding import yielders
+from moorage.usecases.patience import again
+from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.settle import settle, unplaced
+from moorage.usecases.soundness import check_names, check_policies
+from moorage.usecases.standing import standing
 
 if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Terms
     from moorage.usecases.parts import Parts
-    from moorage.usecases.ports import Caller
-    from moorage.usecases.proposal import Naming
+    from moorage.usecases.ports import Caller, Store
 
 __all__ = ["Displaced", "Granted", "LeaseAsk", "create_lease"]
 
@@ -17,5 +45,126 @@ __all__ = ["Displaced", "Granted", "LeaseAsk", "create_lease"]
 def create_lease(
     parts: Parts, caller: Caller, asked: LeaseAsk, naming: Naming, *, dry_run: bool = False
 ) -> Granted:
-    """Grant a lease. The same request under the same id gets the answer it got before."""
-    raise NotImplementedError
+    """Grant a lease of an ensemble, which is made in the same transaction if it is described.
+
+    Granted means booked: at every instant of its period, with lead and cleaning, all members of
+    all roles have their places beside whoever stays there. Where only preemptible users are in
+    the way, they end before. The same request under the same id gets the answer it got before.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        InvalidDescription: neither or both of ensemble and description, a window in the past, no
+            members, or as for an ensemble.
+        LimitExceeded: too long, too far ahead, too many members or reservations.
+        WrongState: the ensemble is placed, or has a lease.
+        Infeasible: it cannot be promised; the explanation says what is in the way.
+        DuplicateName: the id was used by another request.
+        Busy: time ran out, or the ledger moved too often.
+    """
+    if (made := _made_before(parts.store, caller, naming)) is not None:
+        return made
+    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+        raise refused
+    try:
+        return again(parts, lambda: _create(parts, caller, asked, naming, dry_run=dry_run))
+    except (DuplicateName, Infeasible, WrongState):
+        # The same request on another connection was quicker: both get one answer.
+        if naming.digest and (made := _made_before(parts.store, caller, naming)) is not None:
+            return made
+        raise
+
+
+def _create(
+    parts: Parts, caller: Caller, asked: LeaseAsk, naming: Naming, *, dry_run: bool
+) -> Granted:
+    now = parts.store.now()
+    terms = checked_end(parts.limits, checked_start(asked.terms, now), now)
+    ensemble, generation = _ensemble(parts, caller, asked)
+    check_members(parts.limits, ensemble)
+    lease = _lease(parts, caller, asked, naming, terms, ensemble)
+
+    def also(decision: Decision) -> tuple[Change, ...]:
+        placed = _placed(lease, decision)
+        return (PutLease(placed, None), *edges(placed, parts.ids, decision.created_at))
+
+    proposal = Proposal(ensemble, generation, unplaced(ensemble), promise=promise(lease), also=also)
+    ask = Ask(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
+    own = Naming(parts.ids.uuid(), within=naming)
+    settled = settle(parts, proposal, ask, own, dry_run=dry_run)
+    return Granted(
+        lease=_placed(lease, settled.decision) if dry_run else parts.store.lease(lease.id),
+        decision=settled.decision,
+        ensemble=settled.ensemble,
+        snapshot=settled.snapshot,
+        displaced=settled.displaced,
+        dry_run=dry_run,
+    )
+
+
+def _lease(
+    parts: Parts,
+    caller: Caller,
+    asked: LeaseAsk,
+    naming: Naming,
+    terms: Terms,
+    ensemble: Ensemble,
+) -> Lease:
+    """The lease as it will be stored, yet without a placement."""
+    return Lease(
+        id=naming.id,
+        project_id=ensemble.project_id,
+        user_id=caller.user_id,
+        name=asked.name,
+        ensemble_id=ensemble.id,
+        decision_id="",
+        terms=terms,
+        state=LeaseState.PENDING,
+        reservations=tuple(Reservation(parts.ids.uuid(), role.name) for role in ensemble.roles),
+        actions=read_actions(asked.actions),
+        annotations=asked.annotations,
+        digest=naming.digest,
+    )
+
+
+def _placed(lease: Lease, decision: Decision) -> Lease:
+    at = decision.created_at
+    return replace(lease, decision_id=decision.id, created_at=at, updated_at=at)
+
+
+def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, int | None]:
+    """The ensemble that is to be placed, and its stored generation if it is there already."""
+    if (asked.ensemble_id is None) is (asked.description is None):
+        raise InvalidDescription(
+            "a lease is of an ensemble, or of one that is described", path="lease.ensemble"
+        )
+    snapshot = parts.store.snapshot()
+    if asked.description is not None:
+        ensemble = described(parts, caller, asked.description, Naming(parts.ids.uuid()))
+        check_policies(snapshot.topology, ensemble)
+        check_names(parts.store, caller, snapshot, ensemble)
+        return ensemble, None
+    assert asked.ensemble_id is not None
+    ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
+    for lease in parts.store.leases_of(ensemble.id):
+        if lease.state is not LeaseState.CLOSED:
+            raise WrongState(f"the ensemble has lease {lease.id} already, which is {lease.state}")
+    if standing(snapshot, ensemble).places:
+        raise WrongState("the ensemble is placed already: it has one placement at a time")
+    return ensemble, ensemble.generation
+
+
+def _made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None:
+    try:
+        known = store.lease(naming.id)
+    except NotFound:
+        return None
+    if not sees(caller, known.project_id):
+        raise DuplicateName("lease", naming.id)
+    same_request("lease", naming.id, stored=known.digest, given=naming.digest)
+    return Granted(
+        lease=known,
+        decision=store.decision(known.decision_id),
+        ensemble=store.ensemble(known.ensemble_id),
+        snapshot=store.snapshot(),
+        displaced=yielders(store, known.id),
+    )

@@ -1,0 +1,189 @@
+"""What a lease may be: its window, its roles, and which members go when it shrinks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import Phase
+from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded
+from moorage.domain.period import DAY, MINUTE, Period
+from moorage.domain.placement import Placement
+from moorage.domain.requests import Objective
+from moorage.engine.build import ground_for, row_of_host
+from moorage.engine.rules import rules
+from moorage.engine.terrain import survey
+from moorage.usecases.change_ensemble import without
+from moorage.usecases.create_ensemble import new_members
+from moorage.usecases.joint import request_for
+from moorage.usecases.limits import check_member_count
+from moorage.usecases.standing import MemberStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Final
+
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.leases import Terms
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.limits import Limits
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.standing import Standing
+
+LATE: Final[Duration] = MINUTE
+"""A start no longer ago than this is now: so long may a request be under way."""
+
+_CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+
+
+def checked_start(terms: Terms, now: Instant) -> Terms:
+    """The terms, which begin now or later.
+
+    Raises:
+        InvalidDescription: the start lies in the past.
+    """
+    period = terms.period
+    if period.start >= now:
+        return terms
+    if period.start < now - LATE or period.end <= now:
+        raise InvalidDescription("the start of the lease lies in the past", path="lease.start")
+    return terms.moved(Period(now, period.end))
+
+
+def checked_end(limits: Limits, terms: Terms, now: Instant) -> Terms:
+    """The terms, which end in the future that is allowed.
+
+    Raises:
+        InvalidDescription: the end lies in the past.
+        LimitExceeded: it is too far ahead, or too long after the start.
+    """
+    period = terms.period
+    if period.end <= now:
+        raise InvalidDescription("the end of the lease lies in the past", path="lease.end")
+    for what, length, most in (
+        ("days of a lease", period.end - period.start, limits.longest_lease),
+        ("days ahead that a lease ends", terms.occupied.end - now, limits.horizon),
+    ):
+        if length > most:
+            raise LimitExceeded(what, limit=most // DAY, requested=-(-length // DAY))
+    if period.start - terms.lead < 0:
+        raise InvalidDescription("the lead is too long", path="lease.lead")
+    return terms
+
+
+def check_members(limits: Limits, ensemble: Ensemble) -> None:
+    """Let an ensemble pass that a lease can be of.
+
+    Raises:
+        InvalidDescription: it has no members.
+        LimitExceeded: it has too many roles.
+    """
+    if not ensemble.members:
+        raise InvalidDescription("a lease needs at least one place", path="lease.members")
+    if len(ensemble.roles) > limits.reservations:
+        raise LimitExceeded(
+            "reservations of a lease", limit=limits.reservations, requested=len(ensemble.roles)
+        )
+
+
+def resized(
+    parts: Parts,
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    stand: Standing,
+    counts: Mapping[str, int],
+    period: Period,
+) -> Ensemble:
+    """The ensemble with as many members of some roles as is said.
+
+    Members that go have no place any more, or an unclaimed one; of the latter those that hurt
+    the fewest policies when they are gone.
+
+    Raises:
+        InvalidDescription: no such role, or not a count.
+        InUse: claimed places would have to go.
+        LimitExceeded: too many members.
+    """
+    known = {role.name for role in ensemble.roles}
+    for role, count in sorted(counts.items()):
+        path = f"counts.{role}"
+        if role not in known:
+            raise InvalidDescription(f"the lease has no role {role}", path=path)
+        if count < 0:
+            raise InvalidDescription("a count is not negative", path=path)
+        check_member_count(parts.limits, count)
+        present = ensemble.count(role)
+        if count > present:
+            ensemble = _grown(parts, ensemble, role, count - present)
+        elif count < present:
+            ensemble = _Shrinking(snapshot, ensemble, stand, period).by(role, present - count)
+    check_member_count(parts.limits, len(ensemble.members))
+    return ensemble
+
+
+def _grown(parts: Parts, ensemble: Ensemble, role: str, more: int) -> Ensemble:
+    taken = {one.name.index for one in ensemble.members if one.name.role == role}
+    free = (index for index in range(len(taken) + more) if index not in taken)
+    fresh = [index for index, _ in zip(free, range(more), strict=False)]
+    return ensemble.grown(role, new_members(parts.ids, role, fresh))
+
+
+class _Shrinking:
+    """Takes members out one by one, each time the one that is missed least."""
+
+    def __init__(
+        self, snapshot: Snapshot, ensemble: Ensemble, stand: Standing, period: Period
+    ) -> None:
+        self._ensemble = ensemble
+        self._stand = stand
+        nobody: frozenset[MemberName] = frozenset()
+        self._request = request_for(ensemble, stand, nobody, period, Objective.SPREAD)
+        self._terrain = survey(snapshot, self._request)
+        self._ground = ground_for(self._request, self._terrain)
+
+    def by(self, role: str, surplus: int) -> Ensemble:
+        """The ensemble with so many members of the role less."""
+        free = [
+            one.name
+            for one in self._ensemble.members
+            if one.name.role == role and self._stand.of(one.name) not in _CLAIMED
+        ]
+        if surplus > len(free):
+            busy = self._ensemble.count(role) - len(free)
+            raise InUse("role", f"{role}: {busy} of its places are claimed")
+        gone: set[MemberName] = set()
+        for _ in range(surplus):
+            gone.add(self._least_missed([one for one in free if one not in gone], gone))
+        return without(self._ensemble, gone)
+
+    def _least_missed(self, free: list[MemberName], gone: Collection[MemberName]) -> MemberName:
+        nowhere = [one for one in free if one not in self._stand.places]
+        if nowhere:
+            return max(nowhere)
+        # Members on one host are missed alike: the last of them stands for all.
+        by_host: dict[str, MemberName] = {}
+        for one in sorted(free):
+            by_host[self._stand.places[one].host] = one
+        return min(
+            by_host.values(), key=lambda one: (self._hurt({*gone, one}), -one.index, one.role)
+        )
+
+    def _hurt(self, gone: Collection[MemberName]) -> tuple[int, int]:
+        """By how much policies are violated without these members: required, then preferred."""
+        stay = tuple(one for one in self._request.members if one not in gone)
+        request = replace(self._request, members=stay)
+        placement = Placement(
+            self._ground,
+            {member: row_of_host(request, self._terrain, member) for member in stay},
+        )
+        required = preferred = 0
+        for rule in rules(request, self._terrain.topology, Phase.STEADY):
+            for edge in rule.edges:
+                amount = sum(one.amount for one in rule.policy.violations(edge, placement))
+                weight = rule.statement.weight
+                if weight is None:
+                    required += amount
+                else:
+                    preferred += weight * amount
+        return required, preferred

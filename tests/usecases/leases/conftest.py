@@ -1,0 +1,181 @@
+"""A small fleet on a real ledger, and a clock that one sets in hours."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    PutBookings,
+    PutInventories,
+    PutLease,
+    ReplaceAllocations,
+    SwapHold,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.describe import read_ensemble
+from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
+from moorage.domain.period import FOREVER, HOUR, Instant, Period
+from moorage.domain.providers import Inventory
+from moorage.testing.service import NINE, TENANT, Service
+from moorage.usecases.create_ensemble import Made, create_ensemble
+from moorage.usecases.joint import Ask
+from moorage.usecases.leases.asking import Granted, LeaseAsk, LeaseChange
+from moorage.usecases.leases.change import change_lease
+from moorage.usecases.leases.create import create_lease
+from moorage.usecases.ports import Caller
+from moorage.usecases.proposal import Naming
+
+
+def named(number: int) -> str:
+    return str(UUID(int=number, version=4))
+
+
+def described(name: str = "e", vcpu: int = 1, members: int = 1, **more: Any) -> dict[str, Any]:
+    role = {"name": "web", "count": members, "resources": {"VCPU": vcpu}}
+    return {"name": name, "members": [role], **more}
+
+
+@dataclass
+class World:
+    """Hosts `h0`, `h1`, ... with so many VCPU each; instants are hours from nine o'clock."""
+
+    service: Service
+    hosts: list[str]
+    numbers: Iterator[int] = field(default_factory=lambda: count(1000))
+
+    @property
+    def now(self) -> Instant:
+        return self.service.clock.now()
+
+    def at(self, hours: float) -> Instant:
+        return NINE + int(hours * HOUR)
+
+    def go_to(self, hours: float) -> None:
+        self.service.clock.set(self.at(hours))
+
+    def naming(self) -> Naming:
+        name = named(next(self.numbers))
+        return Naming(name, digest=name)
+
+    def lease(
+        self,
+        start: float,
+        end: float,
+        vcpu: int = 1,
+        members: int = 1,
+        *,
+        caller: Caller = TENANT,
+        body: Mapping[str, Any] | None = None,
+        ensemble_id: str | None = None,
+        dry_run: bool = False,
+        **terms: Any,
+    ) -> Granted:
+        """A lease of that many members over those hours."""
+        description = None
+        if ensemble_id is None:
+            description = read_ensemble(body or described(vcpu=vcpu, members=members))
+        asked = LeaseAsk(
+            name="l",
+            terms=Terms(Period(self.at(start), self.at(end)), **terms),
+            ensemble_id=ensemble_id,
+            description=description,
+        )
+        return create_lease(self.service.parts, caller, asked, self.naming(), dry_run=dry_run)
+
+    def change(self, lease_id: str, *, caller: Caller = TENANT, **change: Any) -> Granted:
+        """Change a lease; start and end in hours."""
+        for edge in ("start", "end"):
+            if edge in change:
+                change[edge] = self.at(change[edge])
+        return change_lease(
+            self.service.parts, caller, lease_id, LeaseChange(**change), None, self.naming()
+        )
+
+    def ensemble(
+        self,
+        vcpu: int = 1,
+        members: int = 1,
+        *,
+        until: float | None = None,
+        preemptible: bool = False,
+        body: Mapping[str, Any] | None = None,
+        caller: Caller = TENANT,
+    ) -> Made:
+        """An ensemble that is placed and held."""
+        ask = Ask(until=None if until is None else self.at(until), preemptible=preemptible)
+        description = read_ensemble(body or described(vcpu=vcpu, members=members))
+        return create_ensemble(self.service.parts, caller, description, ask, self.naming())
+
+    def server(
+        self, vcpu: int, host: int = 0, *, until: float | None = None, preemptible: bool = False
+    ) -> str:
+        """A server that runs on a host from now on."""
+        uuid = named(next(self.numbers))
+        owner = Consumer(uuid, "project-z", "zoe", "INSTANCE")
+        if not preemptible:
+            end = None if until is None else self.at(until)
+            change = ReplaceAllocations(owner, {self.hosts[host]: {"VCPU": vcpu}}, None, until=end)
+            self.service.store.commit(Changeset((change,)))
+            return uuid
+        member = Consumer(named(next(self.numbers)), "project-z", "zoe", "INSTANCE")
+        booking = Booking(
+            member.uuid,
+            self.hosts[host],
+            {"VCPU": vcpu},
+            Period(self.now, FOREVER if until is None else self.at(until)),
+            BookingState.HELD,
+            preemptible=True,
+        )
+        put = PutBookings(member, (booking,))
+        self.service.store.commit(Changeset((put,)))
+        self.service.store.commit(Changeset((SwapHold(member.uuid, owner),)))
+        return uuid
+
+    def booking(self, consumer: str) -> Booking:
+        """The consumer's only booking."""
+        ((_, found),) = self.service.store.bookings(consumer=consumer)
+        return found
+
+    def host_of(self, granted: Granted, member: int = 0) -> str:
+        """The host of the lease's n-th member."""
+        return sorted(granted.decision.places.items())[member][1].host
+
+    def begin(self, lease_id: str) -> None:
+        """Let the lease be active, as the worker does at its start."""
+        lease = self.service.store.lease(lease_id)
+        state = lease.state
+        for step in (LeaseStep.PREPARE, LeaseStep.ACTIVATE):
+            state = lease_after(state, step)
+        assert state is LeaseState.ACTIVE
+        self.service.store.commit(
+            Changeset((PutLease(replace(lease, state=state), lease.generation),))
+        )
+
+
+@pytest.fixture
+def world() -> Iterator[Callable[..., World]]:
+    """Makes worlds."""
+    made: list[Service] = []
+
+    def make(*vcpu: int) -> World:
+        service = Service()
+        made.append(service)
+        hosts = [named(number) for number in range(len(vcpu))]
+        for number, (uuid, amount) in enumerate(zip(hosts, vcpu, strict=True)):
+            changes = (
+                CreateProvider(uuid, f"h{number}"),
+                PutInventories(uuid, (Inventory("VCPU", amount),), None),
+            )
+            service.store.commit(Changeset(changes))
+        return World(service, hosts)
+
+    yield make
+    for service in made:
+        service.close()
