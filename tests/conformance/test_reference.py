@@ -16,7 +16,7 @@ import pytest
 import yaml
 from tests.conformance.reference_world import building_on
 from tests.conformance.served import Rest, Served
-from tests.servers.postgres import Databases
+from tests.servers import mariadb, postgres
 
 # Warnings of the reference's and gabbi's own code are not ours to repair.
 with warnings.catch_warnings(action="ignore"):
@@ -57,22 +57,36 @@ def served_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
 
 @pytest.fixture(scope="module")
 def served_on_postgresql(
-    tmp_path_factory: pytest.TempPathFactory, postgres_databases: Databases
+    tmp_path_factory: pytest.TempPathFactory, postgres_databases: postgres.Databases
 ) -> Iterator[Served]:
+    yield from served_on_server(tmp_path_factory.mktemp("postgresql"), postgres_databases)
+
+
+@pytest.fixture(scope="module")
+def served_on_mariadb(
+    tmp_path_factory: pytest.TempPathFactory, mariadb_databases: mariadb.Databases
+) -> Iterator[Served]:
+    yield from served_on_server(tmp_path_factory.mktemp("mariadb"), mariadb_databases)
+
+
+def served_on_server(
+    folder: Path, databases: postgres.Databases | mariadb.Databases
+) -> Iterator[Served]:
+    """Each profile on a database of its own, given back at the end."""
     made: list[str] = []
 
     def migrated(_: str) -> str:
-        made.append(postgres_databases.migrated())
+        made.append(databases.migrated())
         return made[-1]
 
-    served = Served(tmp_path_factory.mktemp("postgresql"), migrated)
+    served = Served(folder, migrated)
     yield served
     served.down()
     for url in made:
-        postgres_databases.release(url)
+        databases.release(url)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def served(request: pytest.FixtureRequest) -> Served:
     found: Served = request.getfixturevalue(f"served_on_{request.param}")
     return found
