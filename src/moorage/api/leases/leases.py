@@ -60,7 +60,9 @@ def create(call: Call) -> Reply:
         sized = tuple(one.of(count) for one, count in zip(wanted.parts, counts, strict=True))
         try:
             ask = replace(wanted, parts=sized).ask()
-            granted = create_lease(call.parts, call.caller, ask, Naming(call.parts.ids.uuid()))
+            # Requirements become names of hosts, which a tenant may not write; nothing is told of them.
+            named = replace(call.caller, as_operator=True)
+            granted = create_lease(call.parts, named, ask, Naming(call.parts.ids.uuid()))
         except Infeasible as error:
             last = error
             continue
