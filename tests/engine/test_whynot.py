@@ -8,6 +8,7 @@ from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Element, Stage
 from moorage.domain.period import Duration
+from moorage.domain.placement import Place
 from moorage.domain.topology import EMPTY
 from moorage.engine.build import Built, state
 from moorage.engine.problem import Outcome, Problem
@@ -38,7 +39,7 @@ def grown(*, db: int, keep: int) -> Built:
     pairs = zip(first.problem.members, outcome.hosts.tolist(), strict=True)
     fixed = {member: first.problem.hosts[row] for member, row in pairs}
     fleet = three_racks()
-    taken = [(fleet.row_of[h], first.request.role_of(m).resources) for m, h in fixed.items()]
+    taken = [Place(h, {h: first.request.role_of(m).resources}) for m, h in fixed.items()]
     asked = replace(shop(fixed=fixed, db=db, keep=keep), restated=frozenset({"db-ha"}))
     return state(asked, fleet.taking(taken))
 

@@ -98,6 +98,7 @@ def solved(instance: str, time_limit: str, seed: int) -> Outcome:
     """The answer, checked by the policies' meanings where the instance has them."""
     from moorage.domain.period import parse_duration
     from moorage.engine.instance import loads, loads_built
+    from moorage.engine.proved import solve
     from moorage.engine.verify import verify
     from moorage.solver.cpsat import CpSat
     from moorage.solver.portfolio import Portfolio
@@ -107,7 +108,7 @@ def solved(instance: str, time_limit: str, seed: int) -> Outcome:
     if kind_of(instance) != "request":
         return solver.solve(loads(instance), time_limit=limit, seed=seed)
     built = loads_built(instance)
-    outcome = solver.solve(built.problem, time_limit=limit, seed=seed)
+    outcome = solve(solver, built.problem, time_limit=limit, seed=seed)
     if outcome.hosts is not None:
         verify(built, outcome.hosts)
     return outcome

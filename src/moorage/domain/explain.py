@@ -4,7 +4,8 @@ Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait
 `forbidden:<TRAIT>`, `aggregate`, `domain:<level>` (the host stands in no domain of a level a
 required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself),
 `availability_zone` (the host is not in the zone a server asked for), `failed` (a build failed
-there).
+there), `devices:<group>` (no provider of the host, or shared with it, is what a port, volume or
+other group asks for), `devices` (each of these can be had there, but not all for one member).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Stage(StrEnum):
 class Element:
     """One removable part of a request, as conflicts name it.
 
-    `kind` is `policy` (name = the policy's), `resources`, `traits` or `aggregates`
+    `kind` is `policy` (name = the policy's), `resources`, `devices`, `traits` or `aggregates`
     (name = the role's).
     """
 

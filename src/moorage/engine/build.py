@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -11,6 +12,7 @@ import numpy as np
 from moorage.domain.errors import InvalidDescription
 from moorage.engine.cost import preference_scale
 from moorage.engine.ground import FleetGround
+from moorage.engine.outfit import emptied, filters, outfit
 from moorage.engine.problem import Problem
 from moorage.engine.rules import rules
 from moorage.engine.standing import eased
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Level
+    from moorage.engine.outfit import Outfit
     from moorage.engine.rules import Rule
     from moorage.engine.snapshot import Snapshot
     from moorage.engine.standing import Broken
@@ -87,8 +90,12 @@ def state(
     set parts of a request aside without changing what its policies mean.
     """
     roles = _present(request)
-    passes = {role.name: list(_filters(role, terrain, closed)) for role in roles}
-    ground = ground or ground_for(request, terrain)
+    fitted = _outfit(request, terrain, roles)
+    passes = {
+        role.name: [*_filters(role, number, terrain, fitted), *_shut(terrain, closed)]
+        for number, role in enumerate(roles)
+    }
+    ground = ground or _ground(request, terrain, roles, fitted)
     resolved = rules(request, terrain.topology)
     problem, broken = eased(
         _problem(
@@ -97,6 +104,7 @@ def state(
             roles,
             allowed=[_all(terrain, (mask for _, mask in passes[role.name])) for role in roles],
             primitives=tuple(one for rule in resolved for one in rule.post(ground)),
+            fitted=fitted,
         ),
         request.restated,
     )
@@ -116,12 +124,28 @@ def state(
 
 def ground_for(request: EnsembleRequest, terrain: Terrain) -> FleetGround:
     """The fleet as the policies of a request see it."""
+    roles = _present(request)
+    return _ground(request, terrain, roles, _outfit(request, terrain, roles))
+
+
+def _ground(
+    request: EnsembleRequest, terrain: Terrain, roles: list[Role], fitted: Outfit | None
+) -> FleetGround:
     return FleetGround(
         terrain=terrain,
         project_id=request.project_id,
         own=request.own_consumers | request.released,
-        eligible_rows={role.name: _eligible(role, terrain) for role in _present(request)},
+        eligible_rows={
+            role.name: _eligible(role, number, terrain, fitted) for number, role in enumerate(roles)
+        },
     )
+
+
+def _outfit(request: EnsembleRequest, terrain: Terrain, roles: list[Role]) -> Outfit | None:
+    if terrain.devices is None:
+        return None
+    moving = Counter(one.role for one in request.members if one not in request.fixed)
+    return outfit(terrain, terrain.devices, roles, moving)
 
 
 def _present(request: EnsembleRequest) -> list[Role]:
@@ -137,17 +161,18 @@ def _problem(
     *,
     allowed: list[Bools],
     primitives: tuple[Primitive, ...],
+    fitted: Outfit | None,
 ) -> Problem:
     members = tuple(sorted(request.members))
     position = {role.name: index for index, role in enumerate(roles)}
     levels = {level for one in primitives if (level := _level(one)) is not None}
     shape = (len(roles), terrain.host_count)
-    return Problem(
+    problem = Problem(
         members=members,
         roles=tuple(position),
         role_of=np.array([position[m.role] for m in members], dtype=np.int64),
         demand=np.array(
-            [[role.resources.get(name, 0) for name in terrain.classes] for role in roles],
+            [[_wanted(role, name) for name in terrain.classes] for role in roles],
             dtype=np.int64,
         ).reshape(len(roles), len(terrain.classes)),
         allowed=np.array(allowed, dtype=np.bool_).reshape(shape),
@@ -160,6 +185,24 @@ def _problem(
         primitives=primitives,
         objective=request.objective,
     )
+    if fitted is None:
+        return problem
+    return replace(
+        problem,
+        demand=np.hstack([problem.demand, fitted.demand]),
+        classes=(*problem.classes, *fitted.names),
+        free=np.hstack([problem.free, fitted.free]),
+        # What only counts places fills nothing.
+        capacity=np.hstack([problem.capacity, np.zeros_like(fitted.free)]),
+        cuts=fitted.cuts,
+        proof=fitted.proof,
+    )
+
+
+def _wanted(role: Role, name: str) -> int:
+    """What one member takes of a class in all."""
+    groups = sum(group.resources.get(name, 0) for group in role.groups)
+    return role.resources.get(name, 0) + groups
 
 
 def _outranking(problem: Problem) -> Problem:
@@ -195,13 +238,22 @@ def row_of_host(request: EnsembleRequest, terrain: Terrain, member: MemberName) 
     return row
 
 
-def _filters(role: Role, terrain: Terrain, closed: Closed) -> Iterator[tuple[str, Bools]]:
+def _filters(
+    role: Role, number: int, terrain: Terrain, fitted: Outfit | None
+) -> Iterator[tuple[str, Bools]]:
     """Every rule a host must pass for the role alone: reason id and mask [H]."""
+    if fitted is not None:
+        yield from filters(role, number, fitted)
+        return
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)
         yield f"unit:{name}", _obeys_units(terrain, k, amount)
         yield f"capacity:{name}", terrain.free[:, k] >= amount
     yield from _traits_and_aggregates(role, terrain)
+
+
+def _shut(terrain: Terrain, closed: Closed) -> Iterator[tuple[str, Bools]]:
+    """Hosts that may not be used whatever the role."""
     for reason, uuids in closed.items():
         if uuids:
             yield reason, np.array([uuid not in uuids for uuid in terrain.uuids], dtype=np.bool_)
@@ -225,8 +277,11 @@ def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
     return obeys
 
 
-def _eligible(role: Role, terrain: Terrain) -> Bools:
+def _eligible(role: Role, number: int, terrain: Terrain, fitted: Outfit | None) -> Bools:
     """Hosts that could hold one member of the role if they were empty."""
+    if fitted is not None:
+        alone = emptied(fitted).alone(number, 1)
+        return alone.serves | alone.unsure
     masks = [mask for _, mask in _traits_and_aggregates(role, terrain)]
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)

@@ -1,10 +1,11 @@
 """Minimal conflicts: which parts of a request cannot hold together on this fleet.
 
 A request is taken apart into elements: each required policy, and for each role with members to
-place its resources, its traits and its aggregates. Setting elements aside only ever makes a
-request easier, because eligibility is judged by the whole request throughout. So deletion
-finds a minimal set: drop what is not needed for the proof of infeasibility, keep what is. Counting
-settles most questions, the solver the rest; a question left open makes a set `minimal=False`.
+place its resources, its devices (its groups), its traits and its aggregates. Setting elements
+aside only ever makes a request easier, because eligibility is judged by the whole request
+throughout. So deletion finds a minimal set: drop what is not needed for the proof of
+infeasibility, keep what is. Counting settles most questions, the solver the rest; a question left
+open makes a set `minimal=False`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from moorage.domain.period import SECOND
 from moorage.engine.build import state
 from moorage.engine.counting import refuted
 from moorage.engine.problem import Verdict
+from moorage.engine.proved import solve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +35,7 @@ POLICY = "policy"
 RESOURCES = "resources"
 TRAITS = "traits"
 AGGREGATES = "aggregates"
+DEVICES = "devices"
 
 Elements = frozenset[Element]
 
@@ -57,7 +60,8 @@ class Oracle:
         if seconds <= 0:
             return None
         try:
-            outcome = self.solver.solve(bare, time_limit=int(seconds * SECOND), seed=self.seed)
+            limit = int(seconds * SECOND)
+            outcome = solve(self.solver, bare, time_limit=limit, seed=self.seed)
         except Busy:
             return None
         known = {Verdict.FEASIBLE: True, Verdict.INFEASIBLE: False}
@@ -81,6 +85,7 @@ def elements(built: Built) -> tuple[Element, ...]:
     roles = [role for role in request.roles if role.name in moving]
     return (
         *(Element(RESOURCES, role.name) for role in roles if role.resources),
+        *(Element(DEVICES, role.name) for role in roles if role.groups),
         *(Element(AGGREGATES, role.name) for role in roles if role.member_of),
         *(Element(TRAITS, role.name) for role in roles if role.required or role.forbidden),
         *(
@@ -113,6 +118,8 @@ def _relieved(role: Role, aside: Elements) -> Role:
         role = replace(role, resources=MappingProxyType({}))
     if Element(TRAITS, role.name) in aside:
         role = replace(role, required=(), forbidden=frozenset())
+    if Element(DEVICES, role.name) in aside:
+        role = replace(role, groups=(), same_subtree=(), isolate=False)
     if Element(AGGREGATES, role.name) in aside:
         role = replace(role, member_of=())
     return role
@@ -210,5 +217,4 @@ def _runs(items: list[Element], size: int) -> list[list[Element]]:
 
 def emptied(request: EnsembleRequest, built: Built) -> Built:
     """The request on the same hosts with nobody else on them."""
-    terrain = replace(built.terrain, free=built.terrain.capacity, occupants_of=lambda _row: ())
-    return state(request, terrain)
+    return state(request, built.terrain.emptied())

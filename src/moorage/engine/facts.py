@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.conflicts import AGGREGATES, POLICY, RESOURCES
+from moorage.engine.conflicts import AGGREGATES, DEVICES, POLICY, RESOURCES
 from moorage.engine.crowds import closed
 from moorage.engine.index import index
+from moorage.engine.needy import device_facts, device_needs
 from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def needs(built: Built, element: Element, binding: Binding) -> str:
         asked = sorted(role.resources.items())
         amounts = ", ".join(f"{n} {name}" for name, n in asked if name in binding[role.name])
         return f"{amounts} for each of {who}"
+    if element.kind == DEVICES:
+        return f"{device_needs(role)} for each of {who}"
     if element.kind == AGGREGATES:
         groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
         return f"hosts of aggregate {groups} for {who}"
@@ -86,6 +89,8 @@ def facts(
             found[label] = _usable(built, None, element.name)
             if element.kind == RESOURCES:
                 found |= _free(built, element.name, binding[element.name])
+            if element.kind == DEVICES:
+                found |= device_facts(built, _role(built, element.name))
     return tuple(found.items())
 
 

@@ -19,10 +19,9 @@ from moorage.engine import instance_problem
 from moorage.engine.build import state
 from moorage.engine.instance_request import (
     decode_request,
-    decode_terrain,
     encode_request,
-    encode_terrain,
 )
+from moorage.engine.instance_terrain import decode_terrain, encode_terrain
 from moorage.engine.problem import Outcome, Verdict
 
 if TYPE_CHECKING:

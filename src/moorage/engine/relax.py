@@ -21,6 +21,7 @@ from moorage.engine.build import state
 from moorage.engine.conflicts import AGGREGATES, POLICY, TRAITS, any_placement
 from moorage.engine.counting import refuted
 from moorage.engine.problem import Verdict
+from moorage.engine.proved import solve
 from moorage.engine.verify import verify
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _fits(built: Built, request: EnsembleRequest, oracle: Oracle) -> bool:
     if limit <= 0:
         return False
     try:
-        outcome = oracle.solver.solve(problem, time_limit=int(limit * SECOND), seed=oracle.seed)
+        outcome = solve(oracle.solver, problem, time_limit=int(limit * SECOND), seed=oracle.seed)
     except Busy:
         return False
     if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:

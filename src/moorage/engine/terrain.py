@@ -17,6 +17,7 @@ import numpy as np
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, Level
+from moorage.engine.devices import survey_devices
 from moorage.engine.domains import numbered
 from moorage.engine.sharing import SHARES
 
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.period import Period
-    from moorage.domain.placement import Occupant
+    from moorage.domain.placement import Occupant, Place
     from moorage.domain.requests import EnsembleRequest
-    from moorage.domain.resources import Amounts
     from moorage.domain.topology import Topology
+    from moorage.engine.devices import Devices
     from moorage.engine.snapshot import Snapshot
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -66,6 +67,9 @@ class Terrain:
     """Level (not `host`) -> domain number or -1 per host [H], and the numbers' names."""
     occupants_of: Callable[[int], Sequence[Occupant]]
     """Row -> everybody booked anywhere in the host's tree at some time of the request's period."""
+    devices: Devices | None = None
+    """The providers of the hosts' trees, where others than the hosts themselves matter; then
+    the columns are sums over all that a host's members may take from, and obey no unit rules."""
 
     @property
     def host_count(self) -> int:
@@ -106,13 +110,29 @@ class Terrain:
         """[H] whether the host carries the trait."""
         return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
 
-    def taking(self, places: Sequence[tuple[int, Amounts]]) -> Terrain:
-        """The same hosts after these amounts were taken from the free capacity of rows."""
+    def taking(self, places: Sequence[Place]) -> Terrain:
+        """The same hosts after these places were taken from the free capacity."""
+        taken = [place.allocations for place in places]
+        if self.devices is not None:
+            return self.having(self.devices.taking(taken))
         free = self.free.copy()
-        for row, amounts in places:
-            for name, amount in amounts.items():
-                free[row, self.classes.index(name)] -= amount
+        for allocations in taken:
+            for host, amounts in allocations.items():
+                for name, amount in amounts.items():
+                    free[self.row_of[host], self.classes.index(name)] -= amount
         return replace(self, free=free)
+
+    def emptied(self) -> Terrain:
+        """The same hosts with nobody on them."""
+        alone = replace(self, occupants_of=lambda _row: ())
+        if self.devices is None:
+            return replace(alone, free=self.capacity)
+        return alone.having(self.devices.emptied())
+
+    def having(self, devices: Devices) -> Terrain:
+        """The same hosts with their devices in this state."""
+        sums = _sums(devices, self.host_count)
+        return replace(self, devices=devices, capacity=sums["capacity"], free=sums["free"])
 
 
 def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
@@ -120,10 +140,15 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     rows = _hosts(snapshot)
     words = set(_words(request))
     topology = snapshot.topology
+    devices = survey_devices(snapshot, request, rows.astype(np.int64), MOST_FREE)
     return Terrain(
         uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
         names=tuple(snapshot.names[row] for row in rows.tolist()),
-        **_resources(snapshot, request, rows),  # type: ignore[arg-type]  # names as in Terrain
+        **(
+            _resources(snapshot, request, rows)
+            if devices is None
+            else {"classes": devices.classes, **_sums(devices, len(rows))}
+        ),  # type: ignore[arg-type]  # names as in Terrain
         traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
         aggregates={
             name: np.isin(rows, members)
@@ -136,6 +161,7 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             for level in _levels(topology)
         },
         occupants_of=_occupants(snapshot, rows, request.period),
+        devices=devices,
     )
 
 
@@ -199,6 +225,19 @@ def _words(request: EnsembleRequest) -> Iterator[str]:
             stack.extend(item.values())
         elif isinstance(item, list | tuple | set | frozenset):
             stack.extend(item)
+
+
+def _sums(devices: Devices, hosts: int) -> dict[str, Ints]:
+    """The columns of hosts whose members take from several providers."""
+    free = np.minimum(devices.per_host(np.maximum(devices.free, 0), hosts), MOST_FREE)
+    nothing = np.zeros_like(free)
+    return {
+        "capacity": free + devices.per_host(devices.capacity - devices.free, hosts),
+        "free": free,
+        "min_unit": nothing,
+        "max_unit": nothing,
+        "step_size": nothing + 1,
+    }
 
 
 def _resources(

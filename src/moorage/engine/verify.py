@@ -5,13 +5,16 @@ Whatever a solver returns passes here before it is committed, in production too.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from moorage.domain.decisions import PolicyStatus
 from moorage.domain.errors import MoorageError
-from moorage.domain.placement import Placement
+from moorage.domain.placement import Place, Placement
+from moorage.domain.resources import amounts
+from moorage.engine.served import misserved
 from moorage.engine.standing import UNBROKEN
 
 if TYPE_CHECKING:
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from moorage.domain.ensembles import MemberName
     from moorage.engine.build import Built
     from moorage.engine.problem import Problem
+    from moorage.engine.proof import Proof
     from moorage.engine.rules import Rule
     from moorage.engine.standing import Broken
 
@@ -45,7 +50,8 @@ def verify(built: Built, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...
 
     Raises:
         WrongAnswer: a member without a host, on a host it may not use or away from where it
-            is fixed; a host overfilled; a required policy violated.
+            is fixed; a host overfilled; a required policy violated; devices that cannot serve
+            the members.
     """
     problem = built.problem
     rows = np.asarray(hosts, dtype=np.int64)
@@ -53,7 +59,7 @@ def verify(built: Built, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...
         raise WrongAnswer(faults)
     placement = Placement(built.ground, dict(zip(problem.members, rows.tolist(), strict=True)))
     statuses, broken = judge(built.rules, placement, built.broken)
-    if faults := (*_overfilled(problem, rows), *broken):
+    if faults := (*_overfilled(problem, rows), *broken, *_unserved(problem, rows)):
         raise WrongAnswer(faults)
     return statuses
 
@@ -100,6 +106,60 @@ def _misplaced(problem: Problem, rows: Ints) -> Iterator[str]:
                 yield f"{member} stands on {problem.hosts[fixed]} and may not move"
         elif not problem.allowed[problem.role_of[index], row]:
             yield f"{member} may not stand on {problem.hosts[row]}"
+
+
+def places(built: Built, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Place]:
+    """The place of every member that is placed now, on an assignment that `verify` let pass."""
+    problem, request = built.problem, built.request
+    rows = np.asarray(hosts, dtype=np.int64)
+    moving = np.flatnonzero(problem.fixed < 0).tolist()
+    if problem.proof is None:
+        uuids = {m: problem.hosts[int(rows[m])] for m in moving}
+        return {
+            problem.members[m]: Place(
+                uuid, MappingProxyType({uuid: request.role_of(problem.members[m]).resources})
+            )
+            for m, uuid in uuids.items()
+        }
+    givers = problem.proof.assign(problem, rows).givers
+    return {
+        problem.members[m]: _place(problem, problem.proof, m, int(rows[m]), givers[m])
+        for m in moving
+    }
+
+
+def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, ...]) -> Place:
+    """What each provider gives a member, and which one serves each of its groups."""
+    devices = proof.devices
+    slots = proof.wishes[int(problem.role_of[m])].slots
+    taken: dict[str, dict[str, int]] = {}
+    for slot, at in zip(slots, given, strict=True):
+        for k, amount in slot.amounts:
+            mine = taken.setdefault(devices.uuids[at], {})
+            mine[devices.classes[k]] = mine.get(devices.classes[k], 0) + amount
+    return Place(
+        host=problem.hosts[row],
+        allocations=MappingProxyType({uuid: amounts(taken[uuid]) for uuid in sorted(taken)}),
+        groups=MappingProxyType(
+            {
+                slot.group: devices.uuids[at]
+                for slot, at in zip(slots, given, strict=True)
+                if slot.group
+            }
+        ),
+    )
+
+
+def _unserved(problem: Problem, rows: Ints) -> Iterator[str]:
+    """Members whose devices are not there, or not right."""
+    if problem.proof is None:
+        return
+    assigned = problem.proof.assign(problem, rows)
+    for refused in assigned.refused:
+        hosts = ", ".join(problem.hosts[row] for row in refused.hosts)
+        yield f"devices of {hosts} cannot serve the members there"
+    if not assigned.refused:
+        yield from misserved(problem, problem.proof, rows, assigned.givers)
 
 
 def _overfilled(problem: Problem, rows: Ints) -> Iterator[str]:

@@ -96,7 +96,7 @@ def _own_slots(role: Role, devices: Devices, rooted: Mapping[str, Bools]) -> Ite
     by_root = by_itself | _root_in_every(devices, role.member_of, rooted)
     for name, amount in sorted(role.resources.items()):
         k = devices.classes.index(name)
-        gives = allowed & _obeys_units(devices, k, amount)
+        gives = allowed & obeys_units(devices, k, amount)
         yield Slot("", ((k, amount),), gives & by_root, gives & by_itself, f"{amount} {name}")
 
 
@@ -108,7 +108,7 @@ def _group(group: Group, devices: Devices) -> Slot:
         _without(devices, group.forbidden),
         _in_every(devices, group.member_of),
         *(_any_trait(devices, any_of) for any_of in group.required),
-        *(_obeys_units(devices, k, amount) for k, amount in amounts),
+        *(obeys_units(devices, k, amount) for k, amount in amounts),
     ]
     gives = reduce(np.logical_and, masks)
     # A provider that gives nothing is only named as a part of the host's own tree.
@@ -139,11 +139,14 @@ def _root_in_every(
     found: Bools = devices.host >= 0
     for any_of in member_of:
         masks = [np.append(rooted[uuid], False) for uuid in any_of if uuid in rooted]
-        found = found & reduce(np.logical_or, (m[devices.host] for m in masks), np.zeros_like(found))
+        found = found & reduce(
+            np.logical_or, (m[devices.host] for m in masks), np.zeros_like(found)
+        )
     return found
 
 
-def _obeys_units(devices: Devices, k: int, amount: int) -> Bools:
+def obeys_units(devices: Devices, k: int, amount: int) -> Bools:
+    """[P] whether one booking of the amount obeys min, max and step of the provider."""
     obeys: Bools = (devices.min_unit[:, k] <= amount) & (devices.max_unit[:, k] >= amount)
     obeys &= amount % devices.step_size[:, k] == 0
     return obeys

@@ -11,6 +11,7 @@ from moorage.domain.period import SECOND
 from moorage.engine.build import state
 from moorage.engine.conflicts import any_placement
 from moorage.engine.problem import Verdict
+from moorage.engine.proved import solve
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Role
@@ -47,7 +48,7 @@ def additional(
 
     `time_limit` bounds all the solves together.
     """
-    search = _Search(solver, found, role, time_limit)
+    search = _Search(solver, found, role, most=most, time_limit=time_limit)
     top = min(search.ceiling, most)
     leaps = _may_leap(found, role)
     if leaps and top <= _MOST_TRIED:
@@ -80,14 +81,16 @@ def _largest(search: _Search, top: int) -> int:
 class _Search:
     """Judges counts; `ceiling` is what capacity and filters alone would allow."""
 
-    def __init__(self, solver: Solver, found: Found, role: Role, time_limit: Duration) -> None:
+    def __init__(
+        self, solver: Solver, found: Found, role: Role, *, most: int, time_limit: Duration
+    ) -> None:
         self._solver = solver
         self._found = found
         self._role = role
         self._left = time_limit
         self._terrain = _terrain_after(found)
         self.unsure = False
-        self.ceiling = self._ceiling()
+        self.ceiling = self._ceiling(most)
 
     def fits(self, count: int) -> bool:
         """Whether so many more can be placed; not knowing counts as no."""
@@ -95,7 +98,7 @@ class _Search:
             self.unsure = True
             return False
         problem = any_placement(self._grown(count).problem)
-        outcome = self._solver.solve(problem, time_limit=self._left, seed=0)
+        outcome = solve(self._solver, problem, time_limit=self._left, seed=0)
         self._left -= int(outcome.wall_ms * MILLISECOND)
         self.unsure |= outcome.verdict is Verdict.UNKNOWN
         return outcome.verdict is Verdict.FEASIBLE
@@ -113,8 +116,9 @@ class _Search:
         )
         return state(grown, self._terrain, closed=self._found.built.closed)
 
-    def _ceiling(self) -> int:
-        problem = self._grown(1).problem
+    def _ceiling(self, most: int) -> int:
+        # Devices are counted for as many members as there are.
+        problem = self._grown(1 if self._terrain.devices is None else most).problem
         row = problem.roles.index(self._role.name)
         demand = problem.demand[row]
         free = problem.free[problem.allowed[row]][:, demand > 0]
@@ -122,14 +126,7 @@ class _Search:
 
 
 def _terrain_after(found: Found) -> Terrain:
-    request, terrain = found.built.request, found.built.terrain
-    return terrain.taking(
-        [
-            (terrain.row_of[found.hosts[member]], request.role_of(member).resources)
-            for member in request.members
-            if member not in request.fixed
-        ]
-    )
+    return found.built.terrain.taking(list(found.places.values()))
 
 
 def _may_leap(found: Found, role: Role) -> bool:

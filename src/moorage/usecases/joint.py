@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moorage.domain.errors import Busy
-from moorage.domain.placement import Place
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.cost import cost
 from moorage.engine.problem import Verdict
-from moorage.engine.verify import WrongAnswer, verify
+from moorage.engine.proved import solve
+from moorage.engine.verify import WrongAnswer, places, verify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import PolicyStatus
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Duration, Instant, Period
+    from moorage.domain.placement import Place
     from moorage.engine.build import Built
     from moorage.engine.problem import Outcome
     from moorage.usecases.ports import Solver
@@ -57,11 +58,12 @@ class Found:
     asked: frozenset[str]
     """Root provider UUIDs of the hosts of which the judgement depends on who else is there."""
 
+    places: Mapping[MemberName, Place]
+    """Of every member that is placed now: who gives it what."""
+
     def place(self, member: MemberName) -> Place:
-        """The place of a member: all its resources from its host's root provider."""
-        host = self.hosts[member]
-        role = self.built.request.role_of(member)
-        return Place(host, MappingProxyType({host: role.resources}))
+        """The place of a member that is placed now."""
+        return self.places[member]
 
 
 def request_for(
@@ -98,7 +100,7 @@ def find(solver: Solver, built: Built, *, time_limit: Duration, seed: int) -> Fo
         Busy: time ran out before an answer or a proof.
         WrongAnswer: the solver's answer breaks the request, which is a defect.
     """
-    outcome = solver.solve(built.problem, time_limit=time_limit, seed=seed)
+    outcome = solve(solver, built.problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is Verdict.UNKNOWN:
         raise Busy("time ran out before an answer, or a proof that there is none", retry_after=5)
     if outcome.verdict is Verdict.INFEASIBLE:
@@ -141,4 +143,5 @@ def judged(built: Built, outcome: Outcome, rows: list[int]) -> Found:
         hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
         policies=statuses,
         asked=frozenset(built.problem.hosts[row] for row in ground.asked),
+        places=MappingProxyType(dict(places(built, rows))),
     )

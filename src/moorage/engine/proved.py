@@ -1,0 +1,55 @@
+"""Solving with a proof: whatever a solver finds, its devices are proved before it counts.
+
+A placement whose devices cannot serve it becomes a cut, and the problem is solved again. A
+problem without devices is solved once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.period import SECOND
+from moorage.engine.cuts import lesson
+from moorage.engine.problem import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from moorage.domain.period import Duration
+    from moorage.engine.problem import Problem, Solves
+
+ROUNDS: Final = 100
+"""Solves of one problem at most."""
+_MILLISECOND: Final = SECOND // 1000
+
+
+def solve(solver: Solves, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+    """The best placement that devices can serve, or a verdict that there is none.
+
+    `unknown` also where a search over devices gave up, and nothing else was found.
+
+    Raises:
+        Busy: as of the solver.
+    """
+    if problem.proof is None:
+        return solver.solve(problem, time_limit=time_limit, seed=seed)
+    sure, spent = True, 0.0
+    for _ in range(ROUNDS):
+        left = time_limit - int(spent * _MILLISECOND)
+        if left <= 0:
+            break
+        outcome = solver.solve(problem, time_limit=left, seed=seed)
+        spent += outcome.wall_ms
+        outcome = replace(outcome, wall_ms=spent)
+        if outcome.hosts is None:
+            if outcome.verdict is Verdict.INFEASIBLE and not sure:
+                break
+            return outcome
+        assigned = problem.proof.assign(problem, outcome.hosts)
+        if not assigned.refused:
+            # A cut that was not proved may have kept the best answer out.
+            return outcome if sure else replace(outcome, bound=min(outcome.bound, 0))
+        learned = [lesson(problem, problem.proof, outcome.hosts, one) for one in assigned.refused]
+        sure = sure and all(one.sure for one in learned)
+        new = dict.fromkeys(cut for one in learned for cut in one.cuts)
+        problem = replace(problem, cuts=(*problem.cuts, *new))
+    return Outcome(Verdict.UNKNOWN, "devices", wall_ms=spent)

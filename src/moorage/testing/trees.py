@@ -1,0 +1,205 @@
+"""Small fleets with provider trees for tests: written down, or drawn from a seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.ensembles import Group, MemberName, Role
+from moorage.domain.period import Period
+from moorage.domain.requests import EnsembleRequest, Objective
+from moorage.domain.topology import EMPTY
+from moorage.engine.build import state
+from moorage.engine.devices import Devices, classes_of
+from moorage.engine.terrain import Terrain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.engine.build import Built
+
+Needed: TypeAlias = "tuple[Role, int]"
+"""A role, and how many members of it."""
+
+PROJECT = "0123456789abcdef0123456789abcdef"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A provider: where it stands, and what is free of its classes."""
+
+    name: str
+    host: str | None
+    """None for one that only shares."""
+    free: Mapping[str, int]
+    parent: str | None = None
+    traits: frozenset[str] = frozenset()
+    lends_to: tuple[str, ...] = ()
+    """Hosts of other trees that it shares with."""
+    max_unit: int = 1_000
+
+
+def forest(nodes: Sequence[Node], roles: Sequence[Role]) -> Terrain:
+    """Hosts in the order of their first node; whoever has no parent is its host's root."""
+    hosts = tuple(dict.fromkeys(one.host for one in nodes if one.host is not None))
+    classes = classes_of(roles)
+    position = {one.name: at for at, one in enumerate(nodes)}
+    free = np.array(
+        [[one.free.get(name, 0) for name in classes] for one in nodes], dtype=np.int64
+    ).reshape(len(nodes), len(classes))
+    has = np.array(
+        [[name in one.free for name in classes] for one in nodes], dtype=np.bool_
+    ).reshape(free.shape)
+    pairs = sorted(
+        (hosts.index(host), position[one.name]) for one in nodes for host in one.lends_to
+    )
+    traits = sorted({trait for one in nodes for trait in one.traits})
+    devices = Devices(
+        uuids=tuple(one.name for one in nodes),
+        host=np.array([-1 if n.host is None else hosts.index(n.host) for n in nodes]),
+        parent=np.array([-1 if n.parent is None else position[n.parent] for n in nodes]),
+        classes=classes,
+        capacity=free,
+        free=free,
+        min_unit=has.astype(np.int64),
+        max_unit=np.where(has, np.array([[one.max_unit] for one in nodes]), 0),
+        step_size=np.ones_like(free),
+        traits={
+            trait: np.array([trait in one.traits for one in nodes], dtype=np.bool_)
+            for trait in traits
+        },
+        aggregates={},
+        borrower=np.array([host for host, _ in pairs], dtype=np.int64),
+        lender=np.array([at for _, at in pairs], dtype=np.int64),
+    )
+    shape = (len(hosts), len(classes))
+    bare = Terrain(
+        uuids=hosts,
+        names=hosts,
+        classes=classes,
+        capacity=np.zeros(shape, dtype=np.int64),
+        free=np.zeros(shape, dtype=np.int64),
+        min_unit=np.zeros(shape, dtype=np.int64),
+        max_unit=np.zeros(shape, dtype=np.int64),
+        step_size=np.ones(shape, dtype=np.int64),
+        traits={},
+        aggregates={},
+        topology=EMPTY,
+        levels={},
+        occupants_of=lambda _row: (),
+    )
+    return bare.having(devices)
+
+
+def asked(roles: Sequence[Needed], objective: Objective = Objective.SPREAD) -> EnsembleRequest:
+    """A request for so many members of each role."""
+    return EnsembleRequest(
+        project_id=PROJECT,
+        roles=tuple(role for role, _ in roles),
+        members=tuple(MemberName(r.name, i) for r, n in roles for i in range(n)),
+        policies=(),
+        period=Period(0),
+        objective=objective,
+    )
+
+
+def edge_host(name: str, *, vcpu: int = 16, vfs: int = 8) -> tuple[Node, ...]:
+    """Two NUMA nodes; a physical function on physnet A below the first, on B below the second."""
+    return (
+        Node(name, name, {"MEMORY_MB": 65_536}),
+        *(
+            node
+            for numa, physnet in (("0", "A"), ("1", "B"))
+            for node in (
+                Node(f"{name}-numa{numa}", name, {"VCPU": vcpu}, name),
+                Node(
+                    f"{name}-pf{numa}",
+                    name,
+                    {"SRIOV_NET_VF": vfs},
+                    f"{name}-numa{numa}",
+                    frozenset({f"CUSTOM_PHYSNET_{physnet}"}),
+                ),
+            )
+        ),
+    )
+
+
+def vf(name: str, physnet: str, count: int = 2, *, beside: bool = False) -> Group:
+    """Virtual functions on a physical network."""
+    return Group(
+        name,
+        {"SRIOV_NET_VF": count},
+        required=(frozenset({f"CUSTOM_PHYSNET_{physnet}"}),),
+        beside=beside,
+    )
+
+
+# --- drawn from a seed -----------------------------------------------------------------------
+
+
+def random_forest(seed: int) -> tuple[list[Node], list[Needed]]:
+    """At most three hosts of at most five providers, one that shares now and then, few members."""
+    dice = random.Random(seed)  # noqa: S311 - a test's draw
+    nodes: list[Node] = []
+    hosts = [f"h{n}" for n in range(dice.randint(1, 3))]
+    for host in hosts:
+        nodes.append(Node(host, host, _free(dice, ("CPU", "DISK")), traits=_traits(dice)))
+        for n in range(dice.randint(0, 2)):
+            numa = f"{host}n{n}"
+            nodes.append(Node(numa, host, _free(dice, ("CPU", "VF")), host, _traits(dice)))
+            if dice.random() < 0.6:  # noqa: PLR2004 - most have a device below
+                unit = dice.choice((1, 2, 9))
+                nodes.append(
+                    Node(f"{numa}f", host, _free(dice, ("VF",)), numa, _traits(dice), (), unit)
+                )
+    for n in range(dice.choice((0, 0, 1, 2))):
+        lends = tuple(host for host in hosts if dice.random() < 0.8)  # noqa: PLR2004 - most
+        nodes.append(
+            Node(f"pool{n}", None, {"DISK": dice.randint(1, 5)}, None, _traits(dice), lends)
+        )
+    names = ("a", "b")[: dice.randint(1, 2)]
+    roles = [(_role(dice, name), dice.randint(1, 2)) for name in names]
+    return nodes, roles
+
+
+def _free(dice: random.Random, classes: Sequence[str]) -> Mapping[str, int]:
+    return {name: dice.randint(0, 4) for name in classes if dice.random() < 0.8}  # noqa: PLR2004 - most
+
+
+def _traits(dice: random.Random) -> frozenset[str]:
+    return frozenset(t for t in ("T", "U") if dice.random() < 0.4)  # noqa: PLR2004 - some
+
+
+def _role(dice: random.Random, name: str) -> Role:
+    groups = tuple(
+        Group(
+            f"g{n}",
+            MappingProxyType({dice.choice(("VF", "VF", "CPU", "DISK")): dice.randint(1, 2)}),
+            required=(_some(dice),) if dice.random() < 0.4 else (),  # noqa: PLR2004 - some
+            beside=dice.random() < 0.3,  # noqa: PLR2004 - some
+        )
+        for n in range(dice.randint(0, 2))
+    )
+    names = frozenset(one.name for one in groups)
+    own = {n: dice.randint(1, 2) for n in ("CPU", "DISK") if dice.random() < 0.6}  # noqa: PLR2004 - most
+    return Role(
+        name,
+        own if own or groups else {"CPU": 1},
+        required=(_some(dice),) if own and dice.random() < 0.2 else (),  # noqa: PLR2004 - few
+        groups=groups,
+        same_subtree=(names,) if len(names) > 1 and dice.random() < 0.5 else (),  # noqa: PLR2004 - half
+        isolate=dice.random() < 0.3,  # noqa: PLR2004 - some
+    )
+
+
+def _some(dice: random.Random) -> frozenset[str]:
+    return frozenset({dice.choice(("T", "U"))})
+
+
+def stated(nodes: Sequence[Node], roles: Sequence[Needed]) -> Built:
+    """The joint problem of placing so many members of each role on these trees."""
+    return state(asked(roles), forest(nodes, [role for role, _ in roles]))
