@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -155,7 +155,12 @@ def _mounts(settings: Settings, parts: Parts, known: Strategy) -> Iterator[Mount
         yield Mount(
             "placement",
             prefixes["placement"],
-            placement.create_app(parts.store, parts.ids, access=access),
+            placement.create_app(
+                parts.store,
+                parts.ids,
+                access=access,
+                lifetimes=replace(settings.lifetimes, notice=parts.limits.notice),
+            ),
             unauthorized=known.unauthorized_bare,
         )
     if "reservation" in prefixes:

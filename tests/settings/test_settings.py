@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage import options, settings
-from moorage.domain.period import HOUR, MINUTE
+from moorage.domain.period import DAY, HOUR, MINUTE
 from moorage.options import kinds
 from moorage.settings import BadSetting, Effective, configure, read
 
@@ -81,6 +81,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "longest_hold": "P1D",
         "claim_lifetime": "2h",
         "longest_claim": "2d",
+        "lifetime": "30d",
+        "project_lifetime": "p=forever",
         "solver_queue": "5",
         "solver_workers": "5",
         "enforce_new_defaults": "yes",
@@ -120,6 +122,10 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         ("cors_allow_header", "x y", "must be the name of a header"),
         ("insecure", "maybe", "must be true or false"),
         ("host", "a b", "must be an IP address or a host name"),
+        ("lifetime", "never", "must be a duration such as 10m or PT10M, or forever"),
+        ("lifetime", "0s", "must be longer than nothing, or forever"),
+        ("project_lifetime", "30d", "must be PROJECT=DURATION, or PROJECT=forever"),
+        ("project_lifetime", "p=x", "must be a duration such as 10m or PT10M, or forever"),
         ("mount", "placement", "must be NAME=/PATH"),
         ("mount", "placement=relative", "must be NAME=/PATH"),
         ("mount", "placement=/a//b", "must be NAME=/PATH"),
@@ -141,6 +147,16 @@ def test_a_bad_value_names_the_setting_and_its_place(
             read(given_, environ, files)
         assert (caught.value.name, caught.value.source) == (name, source)
         assert f"setting {name} ({source}): {problem}" in str(caught.value)
+
+
+def test_each_project_has_one_lifetime() -> None:
+    found = configure(read({"lifetime": "30d", "project_lifetime": ["p=1d", "q=forever"]}, {}, ()))
+    lifetimes = found.lifetimes
+    assert [lifetimes.of(one) for one in ("p", "q", "r")] == [DAY, None, 30 * DAY]
+    assert not configure(read({}, {}, ())).lifetimes.bounded
+    twice = read({}, {"MOORAGE_PROJECT_LIFETIME": "p=1d,p=2d"}, ())
+    with pytest.raises(BadSetting, match="a project is named twice"):
+        configure(twice)
 
 
 @pytest.mark.parametrize(

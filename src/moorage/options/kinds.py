@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import parse_duration
+from moorage.domain.period import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +78,38 @@ def duration(text: str) -> int:
     if value == 0:
         raise ValueError("must be longer than nothing")
     return value
+
+
+FOREVER: Final = "forever"
+"""The lifetime that has no end."""
+
+
+def lifetime(text: str) -> int | None:
+    """A duration of at least a second in microseconds, or `forever`: None."""
+    if text == FOREVER:
+        return None
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or {FOREVER}") from error
+
+
+def show_lifetime(value: int | None) -> str:
+    """The text that `lifetime` reads as this value."""
+    return FOREVER if value is None else format_duration(value)
+
+
+def project_lifetime(text: str) -> tuple[str, int | None]:
+    """`PROJECT=DURATION`, or `PROJECT=forever`."""
+    project, equals, life = text.strip().partition("=")
+    if not (project and equals):
+        raise ValueError(f"must be PROJECT=DURATION, or PROJECT={FOREVER}")
+    return project, lifetime(life)
+
+
+def show_project_lifetime(value: tuple[str, int | None]) -> str:
+    """The text that `project_lifetime` reads as this value."""
+    return f"{value[0]}={show_lifetime(value[1])}"
 
 
 def size(text: str) -> int:

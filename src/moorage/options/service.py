@@ -6,10 +6,15 @@ from typing import Final
 
 from moorage.domain.period import format_duration
 from moorage.options.kinds import (
+    FOREVER,
     Setting,
     duration,
     host,
+    lifetime,
     mount,
+    project_lifetime,
+    show_lifetime,
+    show_project_lifetime,
     show_size,
     size,
     whole,
@@ -113,6 +118,23 @@ SERVICE: Final = (
         "DURATION",
         "The longest lifetime a claim may ask for.",
         show=format_duration,
+    ),
+    Setting(
+        "lifetime",
+        lifetime,
+        FOREVER,
+        "DURATION",
+        "How long a server stays that declares no end, as leases count on it; forever: no end.",
+        show=show_lifetime,
+    ),
+    Setting(
+        "project_lifetime",
+        project_lifetime,
+        (),
+        "PROJECT=DURATION",
+        "The same for one project, by id. May be repeated; comma-separated in the environment.",
+        multi=True,
+        show=show_project_lifetime,
     ),
     Setting(
         "held_members",

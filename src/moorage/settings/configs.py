@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.period import SECOND
@@ -19,13 +20,17 @@ from moorage.http.cors import CorsConfig
 from moorage.http.kernel import Bounds
 from moorage.options import default_database
 from moorage.settings.effective import KEYSTONE, BadSetting
+from moorage.settings.outward import outward
 from moorage.solver.config import PoolConfig
 from moorage.usecases.limits import Limits
+from moorage.usecases.stays import Lifetimes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from moorage.domain.period import Duration
+    from moorage.outward.config import OutwardConfig
     from moorage.settings.effective import Effective
 
 READERS: Final = 128
@@ -45,6 +50,8 @@ class Settings:
     server: ServerConfig
     pool: PoolConfig
     limits: Limits
+    lifetimes: Lifetimes
+    outward: OutwardConfig
     traces: str
     """Where traces go: `off` or `otlp`."""
 
@@ -94,7 +101,10 @@ def configure(effective: Effective) -> Settings:
             memory=value["solver_memory"],
         ),
         traces=value["traces"],
+        outward=outward(effective),
+        lifetimes=_lifetimes(effective),
         limits=Limits(
+            notice=value["notice"],
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],
             renewals=value["max_renewals"],
@@ -118,6 +128,16 @@ def _mounts(effective: Effective) -> dict[str, str]:
     if len(set(places.values())) < len(places):
         raise BadSetting("mount", effective.sources["mount"], "two mounts have the same path")
     return places
+
+
+def _lifetimes(effective: Effective) -> Lifetimes:
+    """How long consumers stay that declare no end; each project is named once."""
+    named: list[tuple[str, Duration | None]] = effective.values["project_lifetime"]
+    projects = dict(named)
+    if len(projects) < len(named):
+        source = effective.sources["project_lifetime"]
+        raise BadSetting("project_lifetime", source, "a project is named twice")
+    return Lifetimes(effective.values["lifetime"], MappingProxyType(projects))
 
 
 def _tls(effective: Effective) -> Tls | None:

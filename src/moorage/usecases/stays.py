@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Stay
-from moorage.domain.errors import ConstraintViolated, NotFound
+from moorage.domain.errors import ConstraintViolated, InvalidDescription, NotFound
 from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
 from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE, wish_of
@@ -86,12 +86,16 @@ def stated(
 
     Raises:
         ConstraintViolated: more units of such a class than one server may have.
+        InvalidDescription: nothing else is asked for.
     """
     if wish is None and not lifetimes.bounded:
         return write
     if wish is not None and wish.terms:
         _check_units(write)
-        write = replace(write, allocations=_without(write.allocations, wish.terms))
+        rest = _without(write.allocations, wish.terms)
+        if not rest:
+            raise InvalidDescription("allocations of terms alone are none", path="allocations")
+        write = replace(write, allocations=rest)
     if wish is not None and wish.life is not None:
         life: Duration | None = wish.life
     else:
@@ -121,8 +125,12 @@ def making_way(
     now = snapshot.taken_at
     declared = FOREVER if write.stay.life is None else now + write.stay.life
     taken = {uuid: of for uuid, of in write.allocations.items() if uuid in snapshot.row_of}
+
+    def lease_of(decision_id: str) -> str | None:
+        return store.decision(decision_id).lease_id
+
     try:
-        found = ending(store, snapshot, taken, Period(now, declared), notice)
+        found = ending(lease_of, snapshot, taken, Period(now, declared), notice)
         if found is None:
             return Way((write,))
         lease = store.lease(found.yields_to)
