@@ -18,6 +18,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "member": "the members of an ensemble",
         "decision": "a joint placement and the hold that keeps it",
         "claim": "one held place, taken for a real server",
+        "lease": "places promised for a later period, used until then",
         "policy": "the types of policies (known offline)",
         "hot": "Heat templates in, decisions out",
         "template": "descriptions with parameters, kept in versions",
@@ -91,6 +92,44 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "List the claims of an ensemble's newest decision, also when its hold has lapsed.",
         ),
         "claim set": (f"{_CLI}.claim:Set", "Report what became of a claimed server."),
+        "lease create": (
+            f"{_CLI}.lease_create:Create",
+            "Lease the places of an ensemble for a period, granted only with a proof.",
+        ),
+        "lease show": (
+            f"{_CLI}.lease:Show",
+            "Show a lease: its period, what it holds, and who makes room for it.",
+        ),
+        "lease list": (f"{_CLI}.lease:List", "List leases, oldest first."),
+        "lease gantt": (
+            f"{_CLI}.lease_gantt:Gantt",
+            "Draw leases over time: a row for each, as wide as the terminal.",
+        ),
+        "lease extend": (
+            f"{_CLI}.lease_change:Extend",
+            "Let a lease end later, its members staying where they are.",
+        ),
+        "lease shrink": (
+            f"{_CLI}.lease_change:Shrink",
+            "Let a lease end earlier, or have fewer places.",
+        ),
+        "lease grow": (
+            f"{_CLI}.lease_change:Grow",
+            "Give a lease more places; those it has stay where they are.",
+        ),
+        "lease move": (
+            f"{_CLI}.lease_change:Move",
+            "Move a lease that has not started to another period.",
+        ),
+        "lease rename": (f"{_CLI}.lease_change:Rename", "Call a lease otherwise."),
+        "lease cancel": (
+            f"{_CLI}.lease:Cancel",
+            "Cancel a lease, or end it now where it has started.",
+        ),
+        "lease events": (
+            f"{_CLI}.lease:Events",
+            "List what happens because of a lease and when, with what came of it.",
+        ),
         "policy list": (f"{_CLI}.policy:List", "List the types of policies."),
         "policy show": (f"{_CLI}.policy:Show", "Explain a type of policy, with examples."),
         "hot place": (

@@ -24,6 +24,8 @@ MONTHS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200)
 _MONDAYS: Final = 7 * DAY
 _MONDAY: Final = 4 * DAY
 """1970-01-05, from which weeks are counted."""
+_BY_DAYS: Final = 3 * DAY
+"""From this length on noon and midnight are noise, however much room there is."""
 _GAP: Final = 2
 """Columns between two labels."""
 
@@ -39,7 +41,8 @@ class Tick:
 def ticks(window: Period, columns: int) -> list[Tick]:
     """The ticks of a window that so many columns show: as many as have room for their labels."""
     length = window.end - window.start
-    for step in STEPS:
+    steps = (step for step in STEPS if step >= DAY or length < _BY_DAYS)
+    for step in steps:
         room = step * columns // length - _GAP
         for form in _forms(step):
             if len(f"{_SAMPLE:{form}}") <= room:

@@ -158,7 +158,17 @@ def test_a_file_may_speak_of_both_apis_and_mistakes_are_told(tmp_path: Path) -> 
         placement_rules.access_by(RulesConfig(str(file)), KNOWN)
 
 
-def others(held: dict[str, Any], claim: str) -> list[tuple[str, str, Any]]:
+def leased(service: Service) -> str:
+    """A small lease of the tenant for the next day."""
+    amount = {"flavor": "m1.small", "count": 1}
+    when = {"start": "2026-11-22T08:00:00Z", "duration": "P1D"}
+    answer = service.call("POST", "/leases", {"lease": {"name": "a", "amount": amount, **when}})
+    assert answer.status_code == 201, answer.text
+    found: str = answer.json["lease"]["id"]
+    return found
+
+
+def others(held: dict[str, Any], claim: str, lease: str) -> list[tuple[str, str, Any]]:
     ensemble, decision = held["ensemble"]["id"], held["decision"]["id"]
     mine = f"/ensembles/{ensemble}"
     return [
@@ -190,6 +200,16 @@ def others(held: dict[str, Any], claim: str) -> list[tuple[str, str, Any]]:
             f"/decisions/{decision}/claims",
             {"claim": {"member": "db[1]", "server": {"flavorRef": "m1.xlarge"}}},
         ),
+        ("GET", f"/leases/{lease}", None),
+        ("GET", f"/leases/{lease}/events", None),
+        ("PATCH", f"/leases/{lease}", {"lease": {"name": "stolen"}}),
+        ("DELETE", f"/leases/{lease}", None),
+        (
+            "POST",
+            "/leases",
+            {"lease": {"name": "a", "ensemble_id": ensemble, "duration": "P1D"}},
+        ),
+        ("GET", f"/leases?marker={lease}", None),
         ("GET", f"/claims/{claim}", None),
         ("PATCH", f"/claims/{claim}", {"claim": {"status": "failed"}}),
     ]
@@ -201,8 +221,9 @@ def test_another_projects_things_do_not_exist(service: Service, held: dict[str, 
         f"/decisions/{held['decision']['id']}/claims",
         {"claim": {"member": "db[0]", "server": {"flavorRef": "m1.xlarge"}}},
     ).json["claim"]["id"]
+    lease = leased(service)
     before = service.store.snapshot().revision
-    for method, path, body in others(held, claim):
+    for method, path, body in others(held, claim, lease):
         bare, _, query = path.partition("?")
         asked = dict([query.split("=")]) if query else {}
         answer = service.call(
@@ -215,13 +236,14 @@ def test_another_projects_things_do_not_exist(service: Service, held: dict[str, 
 
 
 def test_listings_are_of_ones_own_project(service: Service, held: dict[str, Any]) -> None:
-    for noun in ("ensembles", "decisions"):
-        assert len(service.call("GET", f"/{noun}").json[noun]) == 1
+    leased(service)
+    for noun, many in (("ensembles", 2), ("decisions", 2), ("leases", 1)):
+        assert len(service.call("GET", f"/{noun}").json[noun]) == many
         assert service.call("GET", f"/{noun}", caller=OTHER).json[noun] == []
         everything = service.call(
             "GET", f"/{noun}", caller=OPERATOR, query={"all_projects": "true"}
         )
-        assert len(everything.json[noun]) == 1
+        assert len(everything.json[noun]) == many
         curious = service.call("GET", f"/{noun}", caller=OTHER, query={"all_projects": "true"})
         assert curious.status_code == 403
 

@@ -21,6 +21,11 @@ class Booking(Struct, frozen=True):
     lapses_at: str | None
     binding: str
     decision: str | None
+    preemptible: bool
+    yields_to: str | None
+    """The lease for which it ends early."""
+    declared_end: str | None
+    """With `yields_to`, the end that it had before; null for none."""
 
 
 class Bookings(Struct, frozen=True):

@@ -117,6 +117,13 @@ def bookings(call: Call) -> Reply:
                     lapses_at=views.instant(booking.lapses_at),
                     binding=booking.binding.value,
                     decision=booking.decision,
+                    preemptible=booking.preemptible,
+                    yields_to=booking.yields_to,
+                    declared_end=(
+                        None
+                        if booking.declared_end is None
+                        else views.instant(booking.declared_end)
+                    ),
                 )
                 for consumer, booking in found
             ],

@@ -19,6 +19,7 @@ from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.create import LeaseAsk, create_lease
 from moorage.usecases.leases.view import list_leases, own_lease, remaining
+from moorage.usecases.leases.yielding import yielders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,9 +68,7 @@ def show(call: Call) -> Reply:
     """GET: one lease."""
     store = call.parts.store
     lease = own_lease(store, call.caller, call.path["id"])
-    view = views_leases.lease_view(
-        call, lease, remaining(store, lease), views_leases.who_yields(call, lease)
-    )
+    view = views_leases.lease_view(call, lease, remaining(store, lease), yielders(store, lease.id))
     return Reply(told.OneLease(view), generation=lease.generation)
 
 

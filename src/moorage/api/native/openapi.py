@@ -11,6 +11,7 @@ import msgspec
 from moorage.api.native import answers, protocol
 from moorage.api.native.access import Access
 from moorage.api.native.errors import TABLE
+from moorage.domain.leases import LeaseState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     "marker": {"type": "string", "description": "The id of the last item of the page before"},
     "dry_run": {"type": "boolean", "description": "Judge and answer, but write nothing"},
     "all_projects": {"type": "boolean", "description": "Operators only"},
+    "state": {"type": "string", "enum": [state.value for state in LeaseState]},
     "keep_resources": {"type": "boolean"},
     "instance": {"type": "boolean", "description": "With the replayable problem; operators only"},
     "compliance": {"type": "boolean", "description": "With what is violated at present"},

@@ -7,6 +7,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.api.native import answers_leases as leased
 from moorage.api.native import answers_operator as told
 from moorage.api.native import answers_templates as made
 from moorage.api.native import (
@@ -18,9 +19,11 @@ from moorage.api.native import (
     flavors,
     fleet,
     hot,
+    leases,
     members,
     policies,
     requests,
+    requests_leases,
     requests_templates,
     templates,
     versions,
@@ -67,6 +70,12 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/decisions/{id}/claims", MEMBER, "moorage:claims:create", claims.create, "Take the place of a member for a server", request=requests.ClaimCreate, response=envelopes.OneClaim, status=201, mutates=True),
     Route("GET", "/claims/{id}", READER, "moorage:claims:show", claims.show, "Show a claim", response=envelopes.OneClaim),
     Route("PATCH", "/claims/{id}", MEMBER, "moorage:claims:update", claims.change, "Tell what became of the server", request=requests.ClaimPatch, response=envelopes.OneClaim, mutates=True),
+    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leased.Leases, query=(*PAGE, "name", "state", "project_id", "all_projects")),
+    Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=requests_leases.LeaseCreate, response=leased.OneLease, status=201, mutates=True),
+    Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leased.OneLease),
+    Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=requests_leases.LeaseChange, response=leased.OneLease, mutates=True),
+    Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, mutates=True),
+    Route("GET", "/leases/{id}/events", READER, "moorage:leases:events", leases.events, "List what happens because of a lease", response=leased.LeaseEvents, query=PAGE),
     Route("POST", "/explanations", MEMBER, "moorage:explanations:create", explanations.create, "Would it fit, and if not, why not", request=requests.ExplanationCreate, response=envelopes.Explained),
     Route("GET", "/explanations/{id}", READER, "moorage:explanations:show", explanations.show, "Show an explanation", response=envelopes.OneExplanation, query=("instance",)),
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=asked.HotCreate, response=told.Hot, status=201, mutates=True),

@@ -10,7 +10,6 @@ from moorage.api.native import answers_leases as told
 from moorage.api.native.views import instant, plain
 from moorage.domain.leases import Yielding, reservation_class
 from moorage.domain.period import format_duration, format_instant
-from moorage.usecases.leases.create import Displaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from moorage.api.native.call import Call
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease, Reservation
+    from moorage.usecases.leases.create import Displaced
     from moorage.usecases.leases.view import Remaining
 
 
@@ -100,20 +100,6 @@ def displaced_view(call: Call, displaced: Iterable[Displaced]) -> told.Displaced
         if call.caller.operator
         else UNSET,
     )
-
-
-def who_yields(call: Call, lease: Lease) -> list[Displaced]:
-    """Who ends early for a lease at present, each consumer once."""
-    found = {
-        consumer.uuid: Displaced(
-            consumer.uuid,
-            consumer.project_id,
-            booking.period.end,
-            booking.period.end if booking.declared_end is None else booking.declared_end,
-        )
-        for consumer, booking in call.parts.store.yielding(lease.id)
-    }
-    return list(found.values())
 
 
 def event_view(call: Call, effect: Effect) -> told.LeaseEvent:

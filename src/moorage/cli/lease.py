@@ -1,0 +1,168 @@
+"""`moorage lease show|list|cancel|events`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.cli import told_lease
+from moorage.cli.command import Command
+from moorage.cli.gantt import MARKS
+from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.times import minute
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import RenderableType
+
+    from moorage.client.leases import Lease
+
+STATES = tuple(MARKS)
+
+
+def which(parser: argparse.ArgumentParser) -> None:
+    """The lease that a command is about."""
+    parser.add_argument("lease", metavar="LEASE", help="id, its beginning, or a name")
+
+
+class Show(Command):
+    """Show a lease: its period, what it holds, and who makes room for it."""
+
+    examples = "moorage lease show shop-week"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show."""
+        with self.client() as client:
+            answer = client.leases.show(client.leases.find(args.lease))
+        return Shown(answer.body, _described(answer.value))
+
+
+def _described(one: Lease) -> RenderableType:
+    head = fields(
+        [
+            ("id", one.id),
+            ("name", one.name),
+            ("project", one.project_id),
+            ("status", told_lease.status(one)),
+            ("guarantee", one.guarantee),
+            ("start", minute(one.start)),
+            ("end", minute(one.end)),
+            ("lead", told_lease.length(one.lead)),
+            ("cleaning", told_lease.length(one.cleaning)),
+            ("expires", minute(one.expires_at) if one.expiry else None),
+            ("priority", one.priority or None),
+            ("before start", ", ".join(one.before_start) or "nobody"),
+            ("on start", ", ".join(one.on_start) or None),
+            ("before end", ", ".join(one.before_end) or None),
+            ("on end", ", ".join(one.on_end) or None),
+            ("binding", told_lease.binding(one)),
+            ("ensemble", one.ensemble_id),
+            ("decision", one.decision_id),
+            ("generation", one.generation),
+        ]
+    )
+    held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
+    drawn = [(r.role, r.resource_class) for r in one.reservations]
+    parts = [
+        head,
+        "",
+        table(["role", "flavor", "#places", "#claimed", "#remaining"], held),
+        "",
+        table(["role", "resource class of a place"], drawn),
+    ]
+    if one.displaced.consumers:
+        ends = [
+            (d.consumer, d.project_id, moment(d.end), moment(d.declared_end))
+            for d in one.displaced.consumers
+        ]
+        parts += ["", table(["ends early for it", "project", "end", "declared"], ends)]
+    elif one.displaced.count:
+        parts += ["", f"ending early for it: {one.displaced.count}"]
+    return stack(*parts)
+
+
+class List(Command):
+    """List leases, oldest first."""
+
+    examples = """
+        moorage lease list --state pending
+        moorage lease list --name nightly -f json
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Whose, and which."""
+        parser.add_argument("--all-projects", action="store_true", help="for operators")
+        parser.add_argument("--state", choices=STATES, help="only those")
+        parser.add_argument("--name", help="only those of this name")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            answer = client.leases.all(
+                name=args.name, state=args.state, all_projects=args.all_projects
+            )
+        rows = [
+            (
+                short(one.id),
+                one.name,
+                told_lease.status(one),
+                minute(one.start),
+                minute(one.end),
+                " ".join(reservation.role for reservation in one.reservations),
+            )
+            for one in answer.value.leases
+        ]
+        return Shown(answer.body, table(["id", "name", "status", "start", "end", "roles"], rows))
+
+
+class Cancel(Command):
+    """Cancel a lease, or end it now where it has started.
+
+    A lease that lies ahead is closed at once, and who would have ended for it keeps its former
+    end where there is room. One that has started ends now, as it would have at its end.
+    """
+
+    examples = """
+        moorage lease cancel shop-week
+        moorage lease cancel 1f2e --dry-run
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        which(parser)
+        parser.add_argument("--dry-run", action="store_true", help="judge only, write nothing")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Cancel."""
+        with self.client() as client:
+            lease = client.leases.show(client.leases.find(args.lease)).value
+            client.leases.cancel(lease.id, lease.generation, dry_run=args.dry_run)
+            after = client.leases.show(lease.id)
+        if args.dry_run:
+            return Shown(after.body, f"lease {short(lease.id)}  {lease.status}, can be cancelled")
+        return Shown(after.body, f"lease {short(lease.id)}  {told_lease.status(after.value)}")
+
+
+class Events(Command):
+    """List what happens because of a lease and when, with what came of it."""
+
+    examples = "moorage lease events shop-week"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            answer = client.leases.events(client.leases.find(args.lease))
+        rows = [
+            (minute(one.due), one.kind, one.action, one.status, one.attempts, one.outcome)
+            for one in sorted(answer.value, key=lambda one: one.due)
+        ]
+        columns = ["due", "what", "action", "status", "#tries", "outcome"]
+        return Shown(answer.body, table(columns, rows))

@@ -1,0 +1,157 @@
+"""`moorage lease create`: an ensemble's places for a later period, proved or refused."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli import told_lease
+from moorage.cli.command import Command
+from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
+from moorage.cli.output import FORMATS, Shown
+from moorage.cli.shipped import read_text, reading
+from moorage.cli.times import NOW, TIME_HELP, span, time_of, time_or_now
+
+if TYPE_CHECKING:
+    from moorage.client.moorage import Moorage
+
+BEFORE = ("bounded", "preemptible")
+EDGES = ("on_start", "before_end", "on_end")
+
+
+def before_start(text: str) -> list[str]:
+    """Read `bounded,preemptible`; `nobody` is nobody.
+
+    Raises:
+        argparse.ArgumentTypeError: another word.
+    """
+    words = [] if text == "nobody" else text.split(",")
+    if set(words) - set(BEFORE) or len(set(words)) < len(words):
+        raise argparse.ArgumentTypeError(f"write {','.join(BEFORE)}, one of them, or nobody")
+    return words
+
+
+class Create(Command):
+    """Lease the places of an ensemble for a period, granted only with a proof.
+
+    All members are placed jointly for the whole period, or none. Until the lease starts, its
+    places are used by whoever ends in time or yields (see ensemble create --until and
+    --preemptible). If it cannot be granted, the answer says what stands in the way and which
+    changes a solve has shown to work, and the exit status is 3.
+
+    What is leased is a description (-f), an ensemble that is there and not placed (--ensemble),
+    or an amount of a flavor (--flavor and --count).
+    """
+
+    examples = """
+        moorage lease create -f shop.yaml --start 2026-12-07T08:00Z --end 2026-12-11T18:00Z
+        moorage lease create --flavor m1.xlarge --count 4 --start now --duration 4d10h --dry-run
+        moorage lease create --ensemble shop --start 2026-12-07 --duration 1d --lead 30m \\
+          --expiry 2h --before-end notify:PT24H --on-end delete
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What, when, and on which terms."""
+        self._usage_error = parser.error
+        what = parser.add_argument_group("what is leased, one of")
+        what.add_argument(
+            "-f",
+            "--file",
+            action=FileOrFormat,
+            metavar="FILE",
+            help="description; - reads stdin. -f table|json|yaml is the format, as everywhere",
+        )
+        what.add_argument("--ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        what.add_argument("--flavor", metavar="FLAVOR", help="so many servers of it")
+        parser.add_argument("--count", type=int, metavar="N", help="with --flavor (default: 1)")
+        parser.add_argument("--name", help="default: the ensemble's, or the flavor's")
+        _when(parser)
+        _terms(parser)
+        add = parser.add_argument
+        add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
+        add("--seed", type=int, metavar="N", help="another seed, maybe another equal answer")
+        add("--time-limit", metavar="5s", help="search no longer than this")
+        add("--dry-run", action="store_true", help="decide by the same code, write nothing")
+
+    def formats(self, parser: argparse.ArgumentParser) -> None:
+        """`-f` is the file's here; `-f json` works all the same."""
+        parser.add_argument(
+            "--format", choices=FORMATS, default="table", dest="form", help="also: -f json"
+        )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Ask for it."""
+        if sum(one is not None for one in (args.file, args.ensemble, args.flavor)) != 1:
+            self._usage_error("give one of -f/--file, --ensemble and --flavor")
+        if args.count is not None and args.flavor is None:
+            self._usage_error("argument --count: only with --flavor")
+        body = _said(args)
+        with self.client() as client:
+            body |= _what(client, args)
+            answer = client.leases.create(body, dry_run=args.dry_run)
+        return Shown(answer.body, told_lease.granted(answer.value, dry_run=args.dry_run))
+
+
+def _when(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--start", type=time_or_now, default=NOW, metavar="T", help=f"now, or {TIME_HELP}")
+    end = parser.add_mutually_exclusive_group(required=True)
+    end.add_argument("--end", type=time_of, metavar="T", help="when it ends; nobody's any more")
+    end.add_argument("--duration", type=span, metavar="4d10h", help="instead of --end")
+
+
+def _terms(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--expiry", type=span, metavar="2h", help="free what nobody claimed so long after start")
+    add("--lead", type=span, metavar="30m", help="keep the places free so long before the start")
+    add("--cleaning", type=span, metavar="1h", help="... and so long after the end")
+    add("--priority", type=int, metavar="N", help="0 (default) to 1000")
+    add(
+        "--before-start",
+        type=before_start,
+        metavar="bounded,preemptible",
+        help="who may use its capacity until then (default: both); or nobody",
+    )
+    for edge in EDGES:
+        add(
+            f"--{edge.replace('_', '-')}",
+            action="append",
+            dest=edge,
+            metavar="ACTION",
+            help="notify, release, delete or hook:NAME, with :PT24H so long before; repeatable",
+        )
+
+
+def _said(args: argparse.Namespace) -> dict[str, Any]:
+    """The terms that were said; the others are the service's to choose."""
+    said = {
+        "start": None if args.start == NOW else args.start,
+        "end": args.end,
+        "duration": args.duration,
+        "expiry": args.expiry,
+        "lead": args.lead,
+        "cleaning": args.cleaning,
+        "priority": args.priority,
+        "before_start": args.before_start,
+        **{edge: getattr(args, edge) for edge in EDGES},
+        "objective": args.objective,
+        "seed": args.seed,
+        "time_limit": args.time_limit,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _what(client: Moorage, args: argparse.Namespace) -> dict[str, Any]:
+    """What is leased, with the lease's name."""
+    if args.flavor is not None:
+        amount = {"flavor": args.flavor, "count": 1 if args.count is None else args.count}
+        return {"name": args.name or args.flavor, "amount": amount}
+    if args.ensemble is not None:
+        found = client.ensembles.show(client.ensembles.find(args.ensemble)).value
+        return {"name": args.name or found.name, "ensemble_id": found.id}
+
+    from moorage.client.description import read_description
+
+    with reading(args.file):
+        body, described = read_description(read_text(args.file))
+    return {"name": args.name or described.name, "ensemble": body}

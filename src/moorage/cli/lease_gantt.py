@@ -1,0 +1,97 @@
+"""`moorage lease gantt`: leases over time, in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.cli.command import Command
+from moorage.cli.gantt import Row, chart
+from moorage.cli.output import Shown, console
+from moorage.cli.times import TIME_HELP, time_of
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.period import HOUR, Period, format_instant, parse_duration, parse_instant
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from moorage.client.leases import Lease
+    from moorage.domain.period import Instant
+
+
+class Gantt(Command):
+    """Draw leases over time: a row for each, as wide as the terminal.
+
+    From now, or the first start before it, to the last end. With -f json the same rows as data.
+    """
+
+    examples = """
+        moorage lease gantt
+        moorage lease gantt --from 2026-12-01 --to 2027-01-01 --closed
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and from when to when."""
+        parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
+        parser.add_argument("--to", type=time_of, metavar="T", help="where the chart ends")
+        parser.add_argument("--closed", action="store_true", help="also leases that are over")
+        parser.add_argument("--all-projects", action="store_true", help="for operators")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Draw."""
+        with self.client() as client:
+            found = client.leases.all(all_projects=args.all_projects).value
+        now = parse_instant(found.computed_at)
+        leases = [one for one in found.leases if args.closed or one.status != "closed"]
+        rows = [(one, row_of(one)) for one in leases]
+        window = _window([row for _, row in rows], now, args)
+        rows = [(one, row) for one, row in rows if row.occupied.overlaps(window)]
+        rows.sort(key=lambda pair: (pair[1].period.start, pair[1].period.end, pair[0].id))
+        body = {
+            "now": found.computed_at,
+            "start": format_instant(window.start),
+            "end": format_instant(window.end),
+            "rows": [_data(one, row) for one, row in rows],
+        }
+        if not rows:
+            return Shown(body, "no leases")
+        shown = chart([row for _, row in rows], window, now, console(self.app.stdout).width)
+        return Shown(body, shown)
+
+
+def row_of(one: Lease) -> Row:
+    """A lease as a row."""
+    period = Period(parse_instant(one.start), parse_instant(one.end))
+    around = Period(
+        period.start - parse_duration(one.lead), period.end + parse_duration(one.cleaning)
+    )
+    return Row(one.name, one.status, period, around, one.degraded, one.missing)
+
+
+def _window(rows: Sequence[Row], now: Instant, args: argparse.Namespace) -> Period:
+    """What to draw.
+
+    Raises:
+        InvalidDescription: it ends before it starts.
+    """
+    first = min((now, *(row.occupied.start for row in rows)))
+    start = parse_instant(args.since) if args.since else first
+    last = max((now + HOUR, *(row.occupied.end for row in rows)))
+    end = parse_instant(args.to) if args.to else max(last, start + HOUR)
+    if end <= start:
+        raise InvalidDescription(f"a chart ends after it starts, at {format_instant(start)}")
+    return Period(start, end)
+
+
+def _data(one: Lease, row: Row) -> dict[str, object]:
+    return {
+        "id": one.id,
+        "name": one.name,
+        "status": one.status,
+        "degraded": one.degraded,
+        "missing": one.missing,
+        "start": one.start,
+        "end": one.end,
+        "occupied_start": format_instant(row.occupied.start),
+        "occupied_end": format_instant(row.occupied.end),
+    }

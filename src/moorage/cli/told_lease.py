@@ -1,0 +1,51 @@
+"""Leases in words: one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.cli import told
+from moorage.cli.output import counted, short
+from moorage.cli.times import period
+
+if TYPE_CHECKING:
+    from moorage.client.leases import Granted, Lease
+
+
+def granted(made: Granted, *, dry_run: bool) -> str:
+    """`lease 1f2e3d4c  pending  <start> .. <end>  9 places  guarantee: proved`.
+
+    Of a dry run the verdict instead: what the placement would use.
+    """
+    one = made.lease
+    if dry_run and made.decision is not None:
+        parts = [told.dry_run(made.decision), period(one.start, one.end)]
+        separator = "   "
+    else:
+        parts = [f"lease {short(one.id)}", status(one), period(one.start, one.end)]
+        if made.decision is not None:
+            parts.append(counted(len(made.decision.assignments), "place"))
+        parts.append(f"guarantee: {one.guarantee}")
+        separator = told.SEPARATOR
+    if one.displaced.count:
+        parts.append(f"ending early for it: {one.displaced.count}")
+    return separator.join(parts)
+
+
+def status(one: Lease) -> str:
+    """`active`, or `active, degraded: 1 place missing`."""
+    if not one.degraded:
+        return one.status
+    missing = f": {counted(one.missing, 'place')} missing" if one.missing else ""
+    return f"{one.status}, degraded{missing}"
+
+
+def binding(one: Lease) -> str:
+    """`planned`, which says that hosts are not final yet, or `bound`."""
+    return "planned (hosts may still change)" if one.binding == "planned" else one.binding
+
+
+def length(duration: str) -> str | None:
+    """`PT1H30M` as `1h30m`; nothing for no time at all."""
+    text = duration.removeprefix("P").replace("T", "").lower()
+    return None if text == "0s" else text
