@@ -60,7 +60,7 @@ def create(call: Call) -> Reply:
         sized = tuple(one.of(count) for one, count in zip(wanted.parts, counts, strict=True))
         try:
             ask = replace(wanted, parts=sized).ask()
-            # Requirements become names of hosts, which a tenant may not write; nothing is told of them.
+            # Requirements become names of hosts, which tenants may not write; none is told them.
             named = replace(call.caller, as_operator=True)
             granted = create_lease(call.parts, named, ask, Naming(call.parts.ids.uuid()))
         except Infeasible as error:
