@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from moorage.domain.bookings import Booking, BookingState
-from moorage.domain.changes import Change, Changeset, PutBookings, PutDecision, PutLease
-from moorage.domain.leases import (
-    Lease,
-    LeaseState,
-    Reservation,
-    Terms,
-    Yielding,
-    reservation_class,
-)
+from moorage.app import RandomIds
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, PutLease
+from moorage.domain.leases import Lease, LeaseState, Terms, reservation_class
 from moorage.domain.period import HOUR, Duration, Period
+from moorage.solver.cpsat import CpSat
+from moorage.solver.portfolio import Portfolio
+from moorage.testing.service import TENANT
+from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.view import Remaining, remaining
-from moorage.usecases.writing import member_consumer
+from moorage.usecases.limits import Limits
+from moorage.usecases.parts import Parts
+from moorage.usecases.proposal import Naming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,46 +113,15 @@ def grant(
         "name": f"shop {uuid.uuid4()}",
         "members": [{"name": "db", "count": count, "flavor": "m1.xlarge"}],
         "policies": apart if policies is None else policies,
-        "decide": {"hold": "PT1H"},
     }
     made = cloud.tenant.call("POST", "/ensembles", {"ensemble": body})
-    store, now = cloud.store, cloud.clock.now()
-    decision = store.decision(made["decision"]["id"])
-    ensemble = store.ensemble(made["ensemble"]["id"])
-    lease = Lease(
-        id=str(uuid.uuid4()),
-        project_id=ensemble.project_id,
-        user_id=ensemble.user_id,
-        name="next week",
-        ensemble_id=ensemble.id,
-        decision_id=decision.id,
-        terms=Terms(Period(now + start, now + start + length), **terms),
-        state=state,
-        reservations=(Reservation(str(uuid.uuid4()), "db"),),
+    now = cloud.clock.now()
+    period = Period(now + start, now + start + length)
+    asked = LeaseAsk("next week", Terms(period, **terms), ensemble_id=made["ensemble"]["id"])
+    parts = Parts(
+        cloud.store, Portfolio(CpSat()), RandomIds(), Limits(), time.monotonic, time.sleep
     )
-    promised = replace(
-        decision,
-        lease_id=lease.id,
-        period=lease.terms.occupied,
-        expires_at=min(lease.terms.expires_at, lease.terms.occupied.end),
-    )
-    changes: list[Change] = [PutLease(lease, None), PutDecision(promised, decision.generation)]
-    for member in ensemble.members:
-        bookings = tuple(
-            Booking(
-                consumer=member.uuid,
-                provider=provider,
-                amounts=amounts,
-                period=promised.period,
-                state=BookingState.RESERVED,
-                lapses_at=promised.expires_at,
-                decision=decision.id,
-            )
-            for provider, amounts in decision.places[member.name].allocations.items()
-        )
-        changes.append(PutBookings(member_consumer(ensemble, member), bookings))
-    store.commit(Changeset(tuple(changes)))
-    return Leased(cloud, lease.id)
-
-
-__all__ = ["XLARGE", "Leased", "Yielding", "grant"]
+    granted = create_lease(parts, TENANT, asked, Naming(str(uuid.uuid4())))
+    leased = Leased(cloud, granted.lease.id)
+    leased.put(state=state)
+    return leased
