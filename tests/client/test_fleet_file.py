@@ -175,3 +175,73 @@ def test_the_body_carries_every_value() -> None:
     assert sent["flavors"][0]["required"] == [["CUSTOM_X"], ["CUSTOM_Y", "CUSTOM_Z"]]
     (consumer,) = sent["consumers"]
     assert consumer["allocations"] == {sent["providers"][0]["uuid"]: {"VCPU": 2}}
+
+
+TREES = """
+fleet: trees
+hosts:
+  - name: "n{n}"
+    count: 2
+    inventories: {MEMORY_MB: 1024}
+    aggregates: [store]
+    children:
+      - name: "numa{n}"
+        first: 0
+        count: 2
+        inventories: {VCPU: 8}
+        children:
+          - {name: pf, inventories: {SRIOV_NET_VF: 4}, traits: [CUSTOM_PHYSNET_A]}
+sharing:
+  - {name: nfs, inventories: {DISK_GB: 100}, aggregates: [store]}
+"""
+
+
+def test_children_stand_below_their_hosts_and_are_called_after_them() -> None:
+    fleet = expand(read_fleet(TREES))
+    names = {one.uuid: one.name for one in fleet.providers}
+    found = {
+        one.name: (names.get(one.parent_uuid or ""), names[one.root_uuid])
+        for one in fleet.providers
+    }
+    assert found == {
+        "n1": (None, "n1"),
+        "n1/numa0": ("n1", "n1"),
+        "n1/numa0/pf": ("n1/numa0", "n1"),
+        "n1/numa1": ("n1", "n1"),
+        "n1/numa1/pf": ("n1/numa1", "n1"),
+        "n2": (None, "n2"),
+        "n2/numa0": ("n2", "n2"),
+        "n2/numa0/pf": ("n2/numa0", "n2"),
+        "n2/numa1": ("n2", "n2"),
+        "n2/numa1/pf": ("n2/numa1", "n2"),
+        "nfs": (None, "nfs"),
+    }
+    store = fleet.providers[-1]
+    assert store.traits == {"MISC_SHARES_VIA_AGGREGATE"}
+    assert store.aggregates == fleet.providers[0].aggregates
+
+
+def test_a_part_never_cuts_a_tree_apart() -> None:
+    pieces = [[one.name for one in part.providers] for part in parts(expand(read_fleet(TREES)), 3)]
+    assert [piece[0] for piece in pieces] == ["n1", "n2", "nfs"]
+    assert [len(piece) for piece in pieces] == [5, 5, 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("name: pf,", "name: pf, place: r1,", "place"),
+        ('- name: "numa{n}"\n        first: 0\n        count: 2', "- name: numa", ""),
+        ("name: nfs,", "name: n1,", "n1 is declared twice"),
+        ("aggregates: [store]}", "traits: []}", "aggregates"),
+    ],
+    ids=["place-of-a-child", "one-child", "a-name-taken", "sharing-with-nobody"],
+)
+def test_trees_are_read_with_care(old: str, new: str, message: str) -> None:
+    assert old in TREES
+    text = TREES.replace(old, new)
+    if not message:
+        assert "n2/numa/pf" in {one.name for one in expand(read_fleet(text)).providers}
+        return
+    with pytest.raises(InvalidDescription, match=message):
+        expand(read_fleet(text))

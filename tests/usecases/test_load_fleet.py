@@ -8,8 +8,9 @@ import pytest
 
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.errors import Conflict, Forbidden, UnknownName
-from moorage.domain.fleet_expansion import ExpandedFleet, expand, provider_uuid
+from moorage.domain.fleet_expansion import ExpandedFleet, expand
 from moorage.domain.fleet_parts import FleetPart, parts
+from moorage.domain.fleet_trees import provider_uuid
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store

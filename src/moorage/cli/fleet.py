@@ -54,7 +54,7 @@ def load(client: Moorage, fleet: ExpandedFleet, progress: TextIO) -> list[Any]:
 def summary(fleet: ExpandedFleet) -> str:
     """`three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers`."""
     parts = (
-        counted(len(fleet.providers), "host"),
+        counted(len(fleet.class_of), "host"),
         counted(len(fleet.topology.domains), "domain"),
         counted(len(fleet.flavors), "flavor"),
         f"load of {counted(len(fleet.load), 'consumer')}",

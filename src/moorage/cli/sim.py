@@ -95,7 +95,7 @@ class Start(Command):
                 "endpoint": started.endpoint,
                 "now": format_instant(now),
                 "fleet": fleet.name,
-                "hosts": len(fleet.providers),
+                "hosts": len(fleet.class_of),
                 "directory": str(started.directory),
             }
         }

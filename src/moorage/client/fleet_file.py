@@ -7,14 +7,24 @@ who opens the file is the caller's affair.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 from uuid import uuid5
 
 from moorage.client.fleet_load_file import read_load
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.flavors import Flavor
-from moorage.domain.fleet import MAX_HOSTS, DomainClass, Fleet, HostClass, Names, Order, Spread
-from moorage.domain.fleet_expansion import NAMESPACE
+from moorage.domain.fleet import (
+    MAX_HOSTS,
+    ChildClass,
+    DomainClass,
+    Fleet,
+    HostClass,
+    Names,
+    Order,
+    SharingClass,
+    Spread,
+)
+from moorage.domain.fleet_trees import NAMESPACE
 from moorage.domain.providers import Inventory
 from moorage.domain.resources import CUSTOM_NAME, MAX_AMOUNT, NAME, amounts
 from moorage.heat import expect
@@ -37,7 +47,9 @@ def read_fleet(text: str) -> Fleet:
             do not fit, load without room) is found by `fleet_expansion.expand`.
     """
     top = expect.mapping(
-        parse(text), required=("fleet", "hosts"), optional=("topology", "flavors", "load")
+        parse(text),
+        required=("fleet", "hosts"),
+        optional=("topology", "sharing", "flavors", "load"),
     )
     levels: dict[str, tuple[str, ...]] = {}
     domains: list[DomainClass] = []
@@ -54,6 +66,7 @@ def read_fleet(text: str) -> Fleet:
         domains=tuple(domains),
         flavors=tuple(flavors),
         load=tuple(map(read_load, expect.items(top["load"]))) if "load" in top else (),
+        sharing=tuple(map(_sharing, expect.items(top["sharing"]))) if "sharing" in top else (),
     )
 
 
@@ -120,21 +133,57 @@ def _host_class(node: Marked) -> HostClass:
     fields = expect.mapping(
         node,
         required=("name", "inventories"),
-        optional=("class", "count", "first", "traits", "aggregates", "place"),
+        optional=("class", "count", "first", "traits", "aggregates", "place", "children"),
     )
     names = _names(node, fields)
-    listed = expect.mapping(fields["inventories"])
     places = expect.mapping(fields["place"]) if "place" in fields else {}
     return HostClass(
         name=expect.name(fields["class"]) if "class" in fields else names.pattern,
         names=names,
-        inventories=tuple(_inventory(name, one) for name, one in listed.items()),
-        traits=_traits(fields["traits"]) if "traits" in fields else frozenset(),
-        aggregates=frozenset(expect.texts(fields["aggregates"]))
+        **_stock(fields),
+        places=MappingProxyType({tree: _place(one) for tree, one in places.items()}),
+        children=_children(fields),
+    )
+
+
+class _Stock(TypedDict):
+    inventories: tuple[Inventory, ...]
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+
+
+def _stock(fields: Mapping[str, Marked]) -> _Stock:
+    """What a provider of any kind has."""
+    listed = expect.mapping(fields["inventories"]) if "inventories" in fields else {}
+    return {
+        "inventories": tuple(_inventory(name, one) for name, one in listed.items()),
+        "traits": _traits(fields["traits"]) if "traits" in fields else frozenset(),
+        "aggregates": frozenset(expect.texts(fields["aggregates"]))
         if "aggregates" in fields
         else frozenset(),
-        places=MappingProxyType({tree: _place(one) for tree, one in places.items()}),
+    }
+
+
+def _children(fields: Mapping[str, Marked]) -> tuple[ChildClass, ...]:
+    return tuple(map(_child, expect.items(fields["children"]))) if "children" in fields else ()
+
+
+def _child(node: Marked) -> ChildClass:
+    fields = expect.mapping(
+        node,
+        required=("name",),
+        optional=("count", "first", "inventories", "traits", "aggregates", "children"),
     )
+    return ChildClass(names=_names(node, fields), **_stock(fields), children=_children(fields))
+
+
+def _sharing(node: Marked) -> SharingClass:
+    fields = expect.mapping(
+        node,
+        required=("name", "inventories", "aggregates"),
+        optional=("count", "first", "traits"),
+    )
+    return SharingClass(names=_names(node, fields), **_stock(fields))
 
 
 def _place(node: Marked) -> Spread:

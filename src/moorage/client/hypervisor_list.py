@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.fleet_expansion import ExpandedFleet, aggregate_uuid
-from moorage.domain.fleet_expansion import provider_uuid as uuid_of
+from moorage.domain.fleet_expansion import ExpandedFleet
+from moorage.domain.fleet_trees import aggregate_uuid
+from moorage.domain.fleet_trees import provider_uuid as uuid_of
 from moorage.domain.providers import MAX_NAME, Inventory, ResourceProvider
 from moorage.domain.resources import MAX_AMOUNT, NAME
 from moorage.domain.topology import EMPTY

@@ -9,7 +9,7 @@ import re
 from string import Formatter
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.fleet_expansion import aggregate_uuid
+from moorage.domain.fleet_trees import aggregate_uuid
 from moorage.domain.topology import DEFAULT_TREE, HOST, Attachment, Domain
 from moorage.domain.topology_rules import Rule, TopologyRules
 from moorage.heat import expect

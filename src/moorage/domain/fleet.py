@@ -96,6 +96,30 @@ class DomainClass:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildClass:
+    """Equal providers below each provider of what they are described in.
+
+    A child is called after its parent: `n1/numa0`.
+    """
+
+    names: Names
+    inventories: tuple[Inventory, ...] = ()
+    traits: frozenset[Trait] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    children: tuple[ChildClass, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SharingClass:
+    """Providers of their own that share what they have with all hosts of their aggregates."""
+
+    names: Names
+    inventories: tuple[Inventory, ...]
+    aggregates: frozenset[str]
+    traits: frozenset[Trait] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class HostClass:
     """Equal hosts: root providers with the same inventories, traits and aggregates.
 
@@ -108,11 +132,12 @@ class HostClass:
     traits: frozenset[Trait] = frozenset()
     aggregates: frozenset[str] = frozenset()
     places: Mapping[str, Spread] = field(default_factory=lambda: MappingProxyType({}))
+    children: tuple[ChildClass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLoad:
-    """One foreign consumer of `amounts` on each of the named hosts."""
+    """One foreign consumer of `amounts` on each of the named providers."""
 
     name: str
     hosts: tuple[Names, ...]
@@ -154,6 +179,7 @@ class Fleet:
     domains: tuple[DomainClass, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     load: tuple[PlacedLoad | DrawnLoad, ...] = ()
+    sharing: tuple[SharingClass, ...] = ()
 
 
 def _numbered(pattern: str, n: int) -> str:

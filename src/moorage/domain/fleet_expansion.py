@@ -7,15 +7,19 @@ means the same things.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
-from uuid import UUID, uuid5
+from typing import TYPE_CHECKING
 
 from moorage.domain.errors import InvalidDescription, UnknownName
 from moorage.domain.fleet import MAX_HOSTS, DrawnLoad, PlacedLoad
 from moorage.domain.fleet_load import Room, draw, placed
+from moorage.domain.fleet_trees import (
+    aggregate_uuid,
+    provider_uuid,
+    spelled_out_children,
+    spelled_out_sharing,
+)
 from moorage.domain.providers import ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
 
@@ -25,11 +29,6 @@ if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
     from moorage.domain.fleet import DomainClass, Fleet, HostClass
     from moorage.domain.fleet_load import ForeignLoad
-
-NAMESPACE: Final = UUID("6f5b7d5e-3c1a-5e0f-9a58-0d5c8a1f7e42")
-"""Root of every identifier that follows from a name in a fleet file."""
-
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +46,6 @@ class ExpandedFleet:
     """Provider -> line where the file describes its host class."""
 
 
-def provider_uuid(host: str) -> str:
-    """The UUID of the root provider of that name in a fleet file."""
-    return str(uuid5(NAMESPACE, f"provider/{host}"))
-
-
-def aggregate_uuid(name: str) -> str:
-    """The UUID of the aggregate of that name; a UUID stands for itself."""
-    return name if _UUID.fullmatch(name) else str(uuid5(NAMESPACE, f"aggregate/{name}"))
-
-
 def expand(fleet: Fleet) -> ExpandedFleet:
     """Spell a fleet out.
 
@@ -66,6 +55,7 @@ def expand(fleet: Fleet) -> ExpandedFleet:
             where the file said so.
     """
     hosts, providers = _hosts(fleet)
+    providers += spelled_out_sharing(fleet.sharing, {one.name for one in providers})
     topology = Topology.build(fleet.levels, _domains(fleet), _attachments(fleet, hosts))
     flavors = {flavor.name: flavor for flavor in fleet.flavors}
     if len(flavors) < len(fleet.flavors):
@@ -95,6 +85,12 @@ def expand(fleet: Fleet) -> ExpandedFleet:
                 for name in names
                 if host_class.names.line is not None
             }
+            | {
+                provider_uuid(name): some.names.line
+                for some in fleet.sharing
+                for name in some.names.expand()
+                if some.names.line is not None
+            }
         ),
     )
 
@@ -117,17 +113,16 @@ def _hosts(fleet: Fleet) -> tuple[_ByClass, list[ResourceProvider]]:
                 )
             seen.add(name)
             uuid = provider_uuid(name)
-            providers.append(
-                ResourceProvider(
-                    uuid=uuid,
-                    name=name,
-                    parent_uuid=None,
-                    root_uuid=uuid,
-                    inventories=host_class.inventories,
-                    traits=host_class.traits,
-                    aggregates=aggregates,
-                )
+            host = ResourceProvider(
+                uuid=uuid,
+                name=name,
+                parent_uuid=None,
+                root_uuid=uuid,
+                inventories=host_class.inventories,
+                traits=host_class.traits,
+                aggregates=aggregates,
             )
+            providers += (host, *spelled_out_children(host_class.children, host))
         if len(providers) > MAX_HOSTS:
             raise InvalidDescription(
                 f"more than {MAX_HOSTS} hosts", path="hosts", line=host_class.names.line

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.domain.flavors import Flavor
     from moorage.domain.fleet_expansion import ExpandedFleet
@@ -35,7 +36,7 @@ class FleetPart:
 
 
 def parts(fleet: ExpandedFleet, hosts_per_part: int = HOSTS_PER_PART) -> Iterator[FleetPart]:
-    """Cut a fleet into parts of at most that many hosts; there is always at least one.
+    """Cut a fleet into parts of about that many providers; there is always at least one.
 
     A fleet without trees says nothing of where hosts stand, so its parts have no topology.
     """
@@ -44,13 +45,32 @@ def parts(fleet: ExpandedFleet, hosts_per_part: int = HOSTS_PER_PART) -> Iterato
     for load in fleet.load:
         for provider in load.allocations:
             on_host.setdefault(provider, []).append(load)
-    starts = range(0, max(len(fleet.providers), 1), hosts_per_part)
-    for start in starts:
-        providers = fleet.providers[start : start + hosts_per_part]
+    pieces = list(_whole_trees(fleet.providers, hosts_per_part)) or [()]
+    for number, providers in enumerate(pieces):
         yield FleetPart(
             providers=providers,
             load=tuple(load for one in providers for load in on_host.get(one.uuid, ())),
-            flavors=fleet.flavors if start == 0 else (),
-            topology=topology if start == starts[-1] else None,
-            lines={one.uuid: fleet.lines[one.uuid] for one in providers if one.uuid in fleet.lines},
+            flavors=fleet.flavors if number == 0 else (),
+            topology=topology if number + 1 == len(pieces) else None,
+            lines={
+                uuid: fleet.lines[uuid]
+                for one in providers
+                for uuid in (one.uuid, one.root_uuid)
+                if uuid in fleet.lines
+            },
         )
+
+
+def _whole_trees(
+    providers: Sequence[ResourceProvider], most: int
+) -> Iterator[tuple[ResourceProvider, ...]]:
+    """Runs of at most so many providers, unless a tree is larger; trees are never cut apart."""
+    piece: list[ResourceProvider] = []
+    for _, tree in groupby(providers, key=lambda one: one.root_uuid):
+        some = list(tree)
+        if piece and len(piece) + len(some) > most:
+            yield tuple(piece)
+            piece = []
+        piece += some
+    if piece:
+        yield tuple(piece)

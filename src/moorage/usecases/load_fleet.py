@@ -100,7 +100,7 @@ def _check_names(known: Names, part: FleetPart, hosts: list[ResourceProvider]) -
             known.check_classes(_standard(classes), f"{path}.inventories")
             known.check_traits(_standard(host.traits), f"{path}.traits")
         except UnknownName as error:
-            error.line = part.lines.get(host.uuid)
+            error.line = part.lines.get(host.uuid) or part.lines.get(host.root_uuid)
             raise
 
 
