@@ -1,0 +1,123 @@
+"""The client's leases, on the application in this process."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moorage.client import errors
+from moorage.domain.period import parse_instant
+from moorage.testing import in_process
+from moorage.testing.service import HandClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.client.moorage import Moorage
+
+FLEET = (Path(__file__).parents[2] / "fleets/three-racks.yaml").read_text("utf-8")
+START, END = "2026-11-23T08:00:00Z", "2026-11-27T18:00:00Z"
+
+
+@pytest.fixture
+def operator() -> Iterator[Moorage]:
+    clock = HandClock()
+    with in_process.app(clock=clock) as made, in_process.client(made) as found:
+        in_process.load(found, FLEET)
+        yield found
+
+
+def week(name: str = "week", count: int = 2, **more: Any) -> dict[str, Any]:
+    amount = {"flavor": "m1.2xlarge", "count": count}
+    return {"name": name, "amount": amount, "start": START, "end": END} | more
+
+
+def test_a_lease_goes_through_its_life(operator: Moorage) -> None:
+    dry = operator.leases.create(week(), dry_run=True).value
+    assert operator.leases.all().value.leases == []
+    assert dry.decision is not None
+    made = operator.leases.create(week(lead="PT30M")).value
+    assert made.decision is not None
+    assert made.decision.lease_id == made.lease.id
+    assert made.decision.interval.end == END
+    lease = operator.leases.show(made.lease.id).value
+    assert lease == made.lease
+    assert [(one.count, one.remaining) for one in lease.reservations] == [(2, 2)]
+    longer = {"end": "2026-11-28T18:00:00Z", "generation": lease.generation}
+    changed = operator.leases.change(lease.id, longer).value.lease
+    assert changed.end == "2026-11-28T18:00:00Z"
+    with pytest.raises(errors.Conflict):
+        operator.leases.change(lease.id, longer)
+    with pytest.raises(errors.Conflict) as stale:
+        operator.leases.cancel(lease.id, lease.generation)
+    assert stale.value.status == 412
+    operator.leases.cancel(lease.id, changed.generation, dry_run=True)
+    assert operator.leases.show(lease.id).value.status == "pending"
+    operator.leases.cancel(lease.id, changed.generation)
+    assert operator.leases.show(lease.id).value.status == "closed"
+
+
+def test_the_same_request_with_the_same_id_is_the_same_lease(operator: Moorage) -> None:
+    body = week(id=str(uuid.uuid4()))
+    first = operator.leases.create(body).value
+    assert operator.leases.create(body).value == first
+    with pytest.raises(errors.Conflict):
+        operator.leases.create(week("other", id=body["id"]))
+
+
+def test_a_refusal_carries_its_explanation(operator: Moorage) -> None:
+    operator.leases.create(week(count=5))
+    with pytest.raises(errors.Infeasible) as refused:
+        operator.leases.create(week("second", count=5))
+    assert refused.value.explanation["verdict"] == "infeasible"
+    with pytest.raises(errors.NotFound):
+        operator.leases.show(str(uuid.uuid4()))
+
+
+def test_leases_are_listed_by_name_and_state_with_the_time(operator: Moorage) -> None:
+    for name in ("a", "b", "a"):
+        operator.leases.create(week(name, count=1))
+    found = operator.leases.all()
+    assert [one.name for one in found.value.leases] == ["a", "b", "a"]
+    assert parse_instant(found.value.computed_at) == parse_instant("2026-11-21T09:00:00Z")
+    assert [one["id"] for one in found.body["leases"]] == [one.id for one in found.value.leases]
+    assert len(operator.leases.all(name="a").value.leases) == 2
+    assert operator.leases.all(state="active", all_projects=True).value.leases == []
+
+
+def test_listings_are_read_to_the_end(operator: Moorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moorage.client.lookup.PAGE", 2)
+    for number in range(5):
+        operator.leases.create(week(str(number), count=1))
+    found = operator.leases.all().value.leases
+    assert [one.name for one in found] == ["0", "1", "2", "3", "4"]
+    events = operator.leases.events(found[0].id).value
+    assert [one.kind for one in events] == ["prepare", "activate", "end", "close"]
+
+
+def test_a_name_means_the_lease_that_is_not_over(operator: Moorage) -> None:
+    first = operator.leases.create(week()).value.lease
+    assert operator.leases.find("week") == operator.leases.find(first.id[:8]) == first.id
+    operator.leases.cancel(first.id, first.generation)
+    assert operator.leases.find("week") == first.id
+    second = operator.leases.create(week()).value.lease
+    assert operator.leases.find("week") == second.id
+    operator.leases.create(week())
+    with pytest.raises(errors.Ambiguous):
+        operator.leases.find("week")
+    with pytest.raises(errors.Missing):
+        operator.leases.find("month")
+
+
+def test_who_ends_early_is_told_as_far_as_one_may_know(operator: Moorage) -> None:
+    members = [{"name": "n", "count": 6, "flavor": "m1.2xlarge"}]
+    decide = {"hold": "PT1H", "preemptible": True}
+    operator.ensembles.create({"name": "batch", "members": members, "decide": decide})
+    lease = operator.leases.create(week()).value.lease
+    shown = operator.leases.show(lease.id).value.displaced
+    assert shown.count == 2
+    assert [one.declared_end for one in shown.consumers] == [None, None]
+    assert all(one.end is not None and one.end < START for one in shown.consumers)
