@@ -64,7 +64,7 @@ def side(item: Mapping[str, Any]) -> str:
     kind, name = next(
         ((key, value) for key, value in item.items() if key not in {"needs", "have"}), ("", "?")
     )
-    subject = str(name) if kind == "policy" else f"{kind} {name}".strip()
+    subject = str(name) if kind in {"policy", "booked"} else f"{kind} {name}".strip()
     return f"{subject} needs {item['needs']}" if item.get("needs") else subject
 
 

@@ -33,6 +33,7 @@ class Stage(StrEnum):
     """Each policy set aside, the members still do not fit."""
     POLICY = "policy"
     TIME = "time"
+    """An empty fleet would do: somebody is there, or will be, at the time that is asked for."""
     CONTENTION = "contention"
 
 
@@ -41,7 +42,8 @@ class Element:
     """One removable part of a request, as conflicts name it.
 
     `kind` is `policy` (name = the policy's), `resources`, `devices`, `traits` or `aggregates`
-    (name = the role's).
+    (name = the role's). Of kind `booked` is what is no part of the request but in its way: a
+    lease, or servers that do not end in time.
     """
 
     kind: str

@@ -10,6 +10,7 @@ from moorage.domain.explain import Explanation
 from moorage.domain.period import SECOND
 from moorage.engine.instance import dumps_built
 from moorage.engine.whynot import explain
+from moorage.usecases.leases.obstacles import in_time
 
 if TYPE_CHECKING:
     from moorage.engine.build import Built
@@ -19,15 +20,28 @@ if TYPE_CHECKING:
     from moorage.usecases.proposal import Naming
 
 
-def refusal(
-    parts: Parts, built: Built, snapshot: Snapshot, naming: Naming, *, seed: int, stored: bool
+def refusal(  # noqa: PLR0913 - what was asked, of what, by whom, and what is kept of it
+    parts: Parts,
+    built: Built,
+    snapshot: Snapshot,
+    naming: Naming,
+    *,
+    seed: int,
+    stored: bool,
+    operator: bool = False,
 ) -> Infeasible:
     """The error that says why there is no placement.
 
     The explanation is stored with the request it answers, unless nothing is to be written:
-    then the error alone carries it.
+    then the error alone carries it. An `operator` is told which leases are in the way.
     """
-    explanation = explained(parts, built, snapshot, parts.ids.uuid(), seed=seed)
+    explanation = in_time(
+        parts,
+        explained(parts, built, snapshot, parts.ids.uuid(), seed=seed),
+        built,
+        snapshot,
+        operator=operator,
+    )
     if stored:
         change = PutExplanation(
             explanation,

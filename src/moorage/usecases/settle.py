@@ -84,7 +84,13 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         if look.found is None:
             stored = naming.explained or not dry_run
             raise refusal(
-                parts, look.built, snapshot, naming.within or naming, seed=ask.seed, stored=stored
+                parts,
+                look.built,
+                snapshot,
+                naming.within or naming,
+                seed=ask.seed,
+                stored=stored,
+                operator=proposal.operator,
             )
         answer = Answer(snapshot, stand, look.found, before, look)
         decision = decision_for(parts, proposal, ask, answer, naming, hold)

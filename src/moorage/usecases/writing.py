@@ -225,7 +225,8 @@ def _supersede(
     if (old.state, DecisionStep.SUPERSEDE) in DECISION_TABLE:
         state = decision_after(old.state, DecisionStep.SUPERSEDE)
         superseded = replace(old, state=state, updated_at=now)
-        goes_on = old.state is DecisionState.HELD and decision.expires_at == old.expires_at
+        held = old.state_at(now) is DecisionState.HELD
+        goes_on = held and decision.expires_at == old.expires_at
         yield PutDecision(superseded, old.generation, old.expires_at if goes_on else None)
     for claim in store.claims(decision_id=old.id):
         if claim.id in proposal.dropped_claims:

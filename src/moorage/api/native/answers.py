@@ -236,6 +236,7 @@ class ConflictPart(Struct, frozen=True, omit_defaults=True):
     resources: str | None = None
     traits: str | None = None
     aggregates: str | None = None
+    booked: str | None = None
     topology: str | None = None
     needs: str | None = None
     have: int | str | None = None

@@ -73,13 +73,19 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     def attempt() -> Granted:
         lease = own_lease(parts.store, caller, lease_id)
         check_generation(lease, generation)
-        return _change(parts, lease, change, naming, dry_run=dry_run)
+        return _change(parts, caller, lease, change, naming, dry_run=dry_run)
 
     return again(parts, attempt)
 
 
 def _change(
-    parts: Parts, lease: Lease, change: LeaseChange, naming: Naming, *, dry_run: bool
+    parts: Parts,
+    caller: Caller,
+    lease: Lease,
+    change: LeaseChange,
+    naming: Naming,
+    *,
+    dry_run: bool,
 ) -> Granted:
     now = parts.store.now()
     terms = _terms(parts.limits, lease, change, now)
@@ -96,11 +102,12 @@ def _change(
     state = lease_after(lease.state, LeaseStep.CHANGE)
     return _replaced(
         parts,
+        caller,
         lease,
         replace(renamed, terms=terms, state=state),
         ensemble,
         change,
-        naming,
+        naming=naming,
         dry_run=dry_run,
     )
 
@@ -142,12 +149,13 @@ def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> T
 
 def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked for
     parts: Parts,
+    caller: Caller,
     before: Lease,
     after: Lease,
     ensemble: Ensemble,
     change: LeaseChange,
-    naming: Naming,
     *,
+    naming: Naming,
     dry_run: bool,
 ) -> Granted:
     """A change of the window or of the members, decided jointly."""
@@ -178,6 +186,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         - {one.uuid for one in changed.members},
         promise=promised,
         also=also,
+        operator=caller.operator,
     )
     ask = Ask(objective=decision.objective, seed=decision.solve.seed)
     settled = settle(parts, proposal, ask, Naming(parts.ids.uuid(), within=naming), dry_run=dry_run)

@@ -87,7 +87,14 @@ def _create(
         placed = _placed(lease, decision)
         return (PutLease(placed, None), *edges(placed, parts.ids, decision.created_at))
 
-    proposal = Proposal(ensemble, generation, unplaced(ensemble), promise=promise(lease), also=also)
+    proposal = Proposal(
+        ensemble,
+        generation,
+        unplaced(ensemble),
+        promise=promise(lease),
+        also=also,
+        operator=caller.operator,
+    )
     ask = Ask(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
     own = Naming(parts.ids.uuid(), within=naming)
     settled = settle(parts, proposal, ask, own, dry_run=dry_run)

@@ -1,0 +1,325 @@
+"""Leases that are extended, shortened, grown, shrunk, moved, renamed and cancelled."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.usecases.leases.conftest import World, described, named
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, PutLease
+from moorage.domain.decisions import DecisionState
+from moorage.domain.effects import EffectKind, EffectState
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import (
+    Infeasible,
+    InUse,
+    InvalidDescription,
+    LimitExceeded,
+    NotFound,
+    StaleGeneration,
+    WrongState,
+)
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import HOUR, MINUTE, Period
+from moorage.testing.service import OTHER, TENANT
+from moorage.usecases.claim import Second, claim
+from moorage.usecases.claim_outcome import activate
+from moorage.usecases.confirm import confirm
+from moorage.usecases.hold import release, renew
+from moorage.usecases.leases.asking import Granted, LeaseChange
+from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.change import change_lease
+from moorage.usecases.leases.view import remaining
+
+Make = Callable[..., World]
+
+
+def take(here: World, made: Granted, member: int, vcpu: int = 1) -> str:
+    """Claim a member's place, and let its server run."""
+    lease = here.service.store.lease(made.lease.id)
+    second = Second(MemberName("web", member), {"resources": {"VCPU": vcpu}})
+    naming = here.naming()
+    claim(here.service.parts, TENANT, lease.decision_id, second, naming)
+    server = named(5000 + member)
+    activate(here.service.parts, TENANT, naming.id, server)
+    return server
+
+
+def left(here: World, made: Granted) -> tuple[int, int, int]:
+    (one,) = remaining(here.service.store, here.service.store.lease(made.lease.id))
+    return one.count, one.claimed, one.remaining
+
+
+def test_extend_and_shorten(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=16)
+    longer = here.change(made.lease.id, end=5)
+    assert longer.lease.terms.period == Period(here.at(1), here.at(5))
+    assert longer.lease.generation == made.lease.generation + 1
+    (member,) = made.ensemble.members
+    assert here.booking(member.uuid).period.end == here.at(5)
+    with pytest.raises(Infeasible):
+        here.lease(4, 6, vcpu=1)
+    here.change(made.lease.id, end=4)
+    here.lease(4, 6, vcpu=16)
+    with pytest.raises(Infeasible):
+        here.change(made.lease.id, end=4.5)
+    kept = here.service.store.lease(made.lease.id)
+    assert kept.terms.period.end == here.at(4)
+    assert here.booking(member.uuid).period.end == here.at(4)
+
+
+def test_a_pending_lease_moves_and_may_get_other_places(world: Make) -> None:
+    here = world(16, 16)
+    made = here.lease(1, 3, vcpu=16)
+    first = here.host_of(made)
+    stays = here.change(made.lease.id, start=2, end=4)
+    assert here.host_of(stays) == first
+    here.server(16, here.hosts.index(first), until=2)
+    moved = here.change(made.lease.id, start=0.5, end=2.5)
+    assert here.host_of(moved) != first
+    assert moved.lease.terms.period == Period(here.at(0.5), here.at(2.5))
+    assert here.service.store.decision(made.decision.id).state is DecisionState.SUPERSEDED
+
+
+def test_what_a_move_needs_is_judged_without_the_lease_itself(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=16)
+    moved = here.change(made.lease.id, start=2, end=4)
+    assert moved.lease.terms.period == Period(here.at(2), here.at(4))
+    here.lease(1, 2, vcpu=16)
+
+
+def test_grow_and_shrink(world: Make) -> None:
+    here = world(4, 4)
+    made = here.lease(1, 3, members=2)
+    grown = here.change(made.lease.id, counts={"web": 7})
+    assert left(here, made) == (7, 0, 7)
+    before = {name: place.host for name, place in made.decision.places.items()}
+    assert {name: grown.decision.places[name].host for name in before} == before
+    with pytest.raises(Infeasible):
+        here.change(made.lease.id, counts={"web": 9})
+    assert left(here, made) == (7, 0, 7)
+    here.change(made.lease.id, counts={"web": 3})
+    assert left(here, made) == (3, 0, 3)
+    here.lease(1, 3, members=5)
+
+
+def test_shrinking_takes_whom_the_policies_miss_least(world: Make) -> None:
+    here = world(2, 1)
+    spread = {
+        "name": "s", "type": "spread", "members": ["*"], "max_skew": 1, "strength": "preferred",
+    }  # fmt: skip
+    made = here.lease(1, 3, body=described(members=3, policies=[spread]))
+    alone = next(
+        name for name, place in made.decision.places.items() if place.host == here.hosts[1]
+    )
+    smaller = here.change(made.lease.id, counts={"web": 2})
+    assert alone in smaller.decision.places
+
+
+def test_claimed_places_stay_and_go_with_the_lease(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=2, members=4, cleaning=10 * MINUTE)
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    with pytest.raises(WrongState, match="can be claimed during"):
+        claim(here.service.parts, TENANT, made.decision.id, second, here.naming())
+    here.go_to(1)
+    here.begin(made.lease.id)
+    server = take(here, made, 0, vcpu=2)
+    booking = here.booking(server)
+    assert (booking.state, booking.period.end) == (
+        BookingState.ALLOCATED, here.at(3) + 10 * MINUTE,
+    )  # fmt: skip
+    assert left(here, made) == (4, 1, 3)
+    here.change(made.lease.id, end=5)
+    assert here.booking(server).period.end == here.at(5) + 10 * MINUTE
+    with pytest.raises(WrongState):
+        here.change(made.lease.id, start=1.5)
+    here.change(made.lease.id, counts={"web": 1})
+    assert left(here, made) == (1, 1, 0)
+    with pytest.raises(InUse):
+        here.change(made.lease.id, counts={"web": 0})
+    take(here, here.change(made.lease.id, counts={"web": 3}), 2, vcpu=2)
+    assert left(here, made) == (3, 2, 1)
+
+
+def test_a_claim_under_way_is_extended_with_its_lease(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, members=2)
+    here.go_to(1)
+    here.begin(made.lease.id)
+    naming = here.naming()
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 1}})
+    claim(here.service.parts, TENANT, made.decision.id, second, naming)
+    here.change(made.lease.id, end=4)
+    activate(here.service.parts, TENANT, naming.id, named(7777))
+    assert here.booking(named(7777)).period.end == here.at(4)
+
+
+def test_an_active_lease_cannot_be_extended_over_another(world: Make) -> None:
+    here = world(16)
+    made = here.lease(0, 2, vcpu=16)
+    here.begin(made.lease.id)
+    server = take(here, made, 0, vcpu=16)
+    here.lease(3, 4, vcpu=8)
+    here.change(made.lease.id, end=3)
+    with pytest.raises(Infeasible):
+        here.change(made.lease.id, end=3.5)
+    assert here.booking(server).period.end == here.at(3)
+
+
+def test_what_has_lapsed_is_not_placed_again_by_an_extension(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, members=3, expiry=HOUR // 2)
+    here.go_to(1)
+    here.begin(made.lease.id)
+    take(here, made, 1)
+    here.go_to(1.5)
+    assert left(here, made) == (3, 1, 0)
+    here.change(made.lease.id, end=4)
+    assert left(here, made) == (3, 1, 0)
+    here.change(made.lease.id, counts={"web": 5})
+    assert left(here, made) == (5, 1, 2)
+    here.go_to(2)
+    assert left(here, made) == (5, 1, 0)
+
+
+def test_confirming_frees_what_is_unclaimed(world: Make) -> None:
+    here = world(4)
+    made = here.lease(1, 3, members=4)
+    with pytest.raises(WrongState):
+        confirm(here.service.parts, TENANT, made.decision.id, None)
+    here.go_to(1)
+    here.begin(made.lease.id)
+    take(here, made, 0)
+    confirm(here.service.parts, TENANT, made.decision.id, None)
+    assert left(here, made) == (4, 1, 0)
+    here.lease(1, 2, vcpu=3)
+
+
+def test_the_hold_of_a_lease_is_the_leases(world: Make) -> None:
+    here = world(4)
+    made = here.lease(1, 3)
+    with pytest.raises(WrongState):
+        release(here.service.parts, TENANT, made.decision.id, None)
+    with pytest.raises(WrongState):
+        renew(here.service.parts, TENANT, made.decision.id, here.at(0.5), None)
+
+
+def test_a_new_name_changes_nothing_else(world: Make) -> None:
+    here = world(4)
+    made = here.lease(1, 3)
+    renamed = here.change(made.lease.id, name="other")
+    assert renamed.lease.name == "other"
+    assert renamed.decision == made.decision
+    same = here.change(made.lease.id, name="other", end=3)
+    assert same.lease == renamed.lease
+
+
+def test_the_generation_is_checked_and_the_owner_too(world: Make) -> None:
+    here = world(4)
+    made = here.lease(1, 3)
+    parts, change = here.service.parts, LeaseChange(end=here.at(4))
+    with pytest.raises(StaleGeneration):
+        change_lease(parts, TENANT, made.lease.id, change, 7, here.naming())
+    with pytest.raises(StaleGeneration):
+        cancel_lease(parts, TENANT, made.lease.id, 7)
+    with pytest.raises(NotFound):
+        change_lease(parts, OTHER, made.lease.id, change, None, here.naming())
+    with pytest.raises(NotFound):
+        cancel_lease(parts, OTHER, made.lease.id)
+    change_lease(parts, TENANT, made.lease.id, change, 0, here.naming())
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"end": 1}, InvalidDescription),
+        ({"start": -2}, InvalidDescription),
+        ({"start": 5}, InvalidDescription),
+        ({"end": 24 * 400}, LimitExceeded),
+        ({"counts": {"db": 1}}, InvalidDescription),
+        ({"counts": {"web": -1}}, InvalidDescription),
+        ({"counts": {"web": 0}}, InvalidDescription),
+        ({"counts": {"web": 10**9}}, LimitExceeded),
+    ],
+)
+def test_impossible_changes_leave_the_lease_as_it_is(
+    world: Make, change: dict[str, object], error: type[Exception]
+) -> None:
+    here = world(4)
+    made = here.lease(1, 3)
+    with pytest.raises(error):
+        here.change(made.lease.id, **change)
+    assert here.service.store.lease(made.lease.id) == made.lease
+
+
+def test_dry_changes_write_nothing(world: Make) -> None:
+    here = world(4)
+    made = here.lease(1, 3)
+    told = change_lease(
+        here.service.parts,
+        TENANT,
+        made.lease.id,
+        LeaseChange(end=here.at(5), counts={"web": 2}),
+        None,
+        here.naming(),
+        dry_run=True,
+    )
+    assert told.lease.terms.period.end == here.at(5)
+    assert len(told.decision.places) == 2
+    assert here.service.store.lease(made.lease.id) == made.lease
+    assert left(here, made) == (1, 0, 1)
+
+
+def test_a_cancelled_lease_holds_nothing(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=16)
+    told = cancel_lease(here.service.parts, TENANT, made.lease.id, dry_run=True)
+    assert told.state is LeaseState.CLOSED
+    assert here.service.store.lease(made.lease.id).state is LeaseState.PENDING
+    gone = cancel_lease(here.service.parts, TENANT, made.lease.id)
+    assert gone.state is LeaseState.CLOSED
+    assert here.service.store.decision(made.decision.id).state is DecisionState.RELEASED
+    here.server(16)
+    with pytest.raises(WrongState):
+        cancel_lease(here.service.parts, TENANT, made.lease.id)
+    with pytest.raises(WrongState):
+        here.change(made.lease.id, end=4)
+    assert here.change(made.lease.id, name="old").lease.name == "old"
+    effects = here.service.store.effects(made.lease.id)
+    assert not [one for one in effects if one.state is EffectState.PENDING]
+
+
+def test_an_ensemble_is_free_once_its_lease_is_closed(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3)
+    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    here.lease(2, 4, ensemble_id=made.ensemble.id)
+
+
+def test_an_active_lease_that_is_cancelled_ends_now(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=4, members=3, cleaning=10 * MINUTE)
+    here.go_to(1)
+    here.begin(made.lease.id)
+    server = take(here, made, 0, vcpu=4)
+    here.go_to(2)
+    over = cancel_lease(here.service.parts, TENANT, made.lease.id)
+    assert over.terms.period == Period(here.at(1), here.at(2))
+    assert not over.claimable(here.now)
+    assert left(here, made) == (3, 1, 0)
+    assert here.booking(server).period.end == here.at(3) + 10 * MINUTE
+    due = {one.kind for one in here.service.store.due_effects(10)}
+    assert EffectKind.END in due
+    here.ensemble(12)
+
+
+def test_a_starting_lease_that_is_cancelled_is_closed(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, lead=HOUR // 2)
+    starting = replace(made.lease, state=LeaseState.STARTING)
+    here.service.store.commit(Changeset((PutLease(starting, made.lease.generation),)))
+    assert cancel_lease(here.service.parts, TENANT, made.lease.id).state is LeaseState.CLOSED

@@ -1,0 +1,81 @@
+"""Refusals for lack of time say who is in the way."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.usecases.leases.conftest import World
+
+from moorage.domain.errors import Infeasible
+from moorage.domain.explain import Explanation, Stage
+from moorage.testing.service import OPERATOR, TENANT
+from moorage.usecases.ports import Caller
+
+Make = Callable[..., World]
+
+
+def refused(act: Callable[[], object]) -> Explanation:
+    with pytest.raises(Infeasible) as no:
+        act()
+    assert isinstance(no.value.explanation, Explanation)
+    return no.value.explanation
+
+
+def booked(explanation: Explanation) -> list[str]:
+    return [
+        one.name
+        for conflict in explanation.conflicts
+        for one in conflict.elements
+        if one.kind == "booked"
+    ]
+
+
+@pytest.mark.parametrize("caller", [TENANT, OPERATOR], ids=["tenant", "operator"])
+def test_a_lease_in_the_way_is_named(world: Make, caller: Caller) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=16)
+    told = refused(lambda: here.lease(2, 4, vcpu=1, caller=caller))
+    assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
+    name = f"lease {made.lease.id}" if caller is OPERATOR else "a lease"
+    assert booked(told) == [f"{name} from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z"]
+
+
+def test_servers_without_an_end_are_counted(world: Make) -> None:
+    here = world(16)
+    here.server(10)
+    here.server(2, until=2)
+    here.server(2, until=1)
+    told = refused(lambda: here.lease(1, 3, vcpu=16))
+    assert told.stage is Stage.TIME
+    assert booked(told) == ["servers without an end", "servers that end after it begins"]
+    here.go_to(2)
+    told = refused(lambda: here.lease(3, 4, vcpu=16))
+    assert booked(told) == ["servers without an end", "servers past their end"]
+
+
+def test_what_no_fleet_of_ours_could_hold_is_no_matter_of_time(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 3)
+    assert refused(lambda: here.lease(1, 3, vcpu=17)).stage is Stage.STATIC
+
+
+def test_a_request_for_now_meets_a_lease_that_begins_later(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 3, vcpu=10)
+    told = refused(lambda: here.ensemble(10))
+    assert told.stage is Stage.TIME
+    assert booked(told) == ["a lease from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z"]
+
+
+def test_without_leases_a_full_fleet_is_full(world: Make) -> None:
+    here = world(16)
+    here.server(10)
+    assert refused(lambda: here.ensemble(10)).stage is Stage.CAPACITY
+
+
+def test_an_extension_says_who_comes_next(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=16)
+    here.lease(3, 4, vcpu=16)
+    told = refused(lambda: here.change(made.lease.id, end=3.5))
+    assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
+    assert booked(told) == ["a lease from 2026-11-21T12:00:00Z to 2026-11-21T13:00:00Z"]
