@@ -25,6 +25,7 @@ from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.metrics_page import PATH, MetricsPage
 from moorage.http.strategy import strategy
+from moorage.outward.made import outside
 from moorage.settings import Effective, configure
 from moorage.solver import channel
 from moorage.solver.pool import PoolSolver
@@ -35,10 +36,18 @@ from moorage.telemetry import table
 from moorage.telemetry.instruments import CONTENT_TYPE, Metrics
 from moorage.telemetry.traces import Traces
 from moorage.telemetry.vitals import Vitals
-from moorage.telemetry.watch import RequestWatch, StoreWatch, WatchedExpiry, WatchedSolver
+from moorage.telemetry.watch import (
+    RequestWatch,
+    StoreWatch,
+    WatchedEffects,
+    WatchedExpiry,
+    WatchedSolver,
+)
+from moorage.usecases.effects import carry_out, postpone
 from moorage.usecases.expire import expire
+from moorage.usecases.leases.lookout import Lookout
 from moorage.usecases.parts import Parts
-from moorage.workers import expiry
+from moorage.workers import effects, expiry, lookout
 from moorage.workers.pulse import Pulse
 
 if TYPE_CHECKING:
@@ -52,6 +61,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Clock, Solver, Store
 
 _EXPIRY_SECONDS: Final = 1.0
+_EFFECTS_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +206,23 @@ def application(config: Mapping[str, Any]) -> Application:
     pulse.start()  # reads the ledger in before the first request, not during it
     expire_one = WatchedExpiry(partial(expire, parts), metrics)
     expiry.start(ledger, expire_one, interval=_EXPIRY_SECONDS, done=vitals.round_done)
+    _start_effects(parts, settings, metrics, vitals)
     checks = {name: partial(pulse.check, name) for name in vitals.looks}
     signs = Signs(metrics, lambda: metrics.page(vitals.asked), checks)
     made = assemble(settings, parts, signs)
     return made if traces is None else traces.app(made)
+
+
+def _start_effects(parts: Parts, settings: Settings, metrics: Metrics, vitals: Vitals) -> None:
+    """Carry out what is due, and look around for what nobody reports."""
+    reached = outside(settings.outward)
+    work = WatchedEffects(
+        do=partial(carry_out, parts, reached),
+        put_off=partial(postpone, parts, reached),
+        metrics=metrics,
+    )
+    effects.start(parts.store, work, interval=_EFFECTS_SECONDS, done=vitals.lane_done)
+    lookout.start(Lookout(parts).look, interval=_EFFECTS_SECONDS)
 
 
 def _metrics_page(settings: Settings, signs: Signs, authenticate: Authenticate) -> MetricsPage:

@@ -32,6 +32,10 @@ class BadSetting(InvalidDescription):
         self.source = source
 
 
+NOVA: Final = "nova"
+"""Credentials for Nova, as other services write them; read where servers are ended through it."""
+
+
 @dataclass(frozen=True)
 class Effective:
     """The values in force, and where each came from."""
@@ -41,6 +45,8 @@ class Effective:
     sources: Mapping[str, str]
     keystone: Mapping[str, str] = field(default_factory=dict)
     """The section of keystonemiddleware, texts as they stand in the file."""
+    nova: Mapping[str, str] = field(default_factory=dict)
+    """The section of keystoneauth1 for Nova, texts as they stand in the file."""
     file: str = ""
     """The configuration file, if one was read."""
 
@@ -53,11 +59,11 @@ class Effective:
                 shown = masked(setting.show(one)) if setting.secret else setting.show(one)
                 yield f"# {self.sources[setting.name]}"
                 yield f"{setting.name} = {shown}"
-        if self.keystone:
-            yield f"[{KEYSTONE}]"
-        for key, text in self.keystone.items():
-            yield f"# file {self.file}"
-            yield f"{key} = {_shown_keystone(key, text)}"
+        for name, section in self._sections():
+            yield f"[{name}]"
+            for key, text in section.items():
+                yield f"# file {self.file}"
+                yield f"{key} = {_shown_keystone(key, text)}"
 
     def described(self) -> Iterable[Mapping[str, str]]:
         """Name, value, source and default of each setting, as texts, secrets masked."""
@@ -70,13 +76,19 @@ class Effective:
                 "source": self.sources[setting.name],
                 "default": _shown_default(setting),
             }
-        for key, text in self.keystone.items():
-            yield {
-                "name": f"{KEYSTONE}.{key}",
-                "value": _shown_keystone(key, text),
-                "source": f"file {self.file}",
-                "default": "",
-            }
+        for name, section in self._sections():
+            for key, text in section.items():
+                yield {
+                    "name": f"{name}.{key}",
+                    "value": _shown_keystone(key, text),
+                    "source": f"file {self.file}",
+                    "default": "",
+                }
+
+    def _sections(self) -> Iterable[tuple[str, Mapping[str, str]]]:
+        """Sections that are not ours, if there is anything in them."""
+        sections = {KEYSTONE: self.keystone, NOVA: self.nova}
+        return ((name, section) for name, section in sections.items() if section)
 
 
 def _shown_default(setting: Setting) -> str:

@@ -13,7 +13,7 @@ from oslo_config import cfg, sources, types
 from oslo_config.sources import _environment
 
 from moorage.options import MOUNTS, SETTINGS, default_database
-from moorage.settings.effective import KEYSTONE, SECTION, BadSetting, Effective
+from moorage.settings.effective import KEYSTONE, NOVA, SECTION, BadSetting, Effective
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ def read(
         BadSetting: a value, a file or a key cannot be used.
     """
     file = _config_file(given, environ, files)
-    keystone = {} if file is None else _check_keys(file)
+    keystone, nova = ({}, {}) if file is None else _check_keys(file)
     options = _Literal()
     options._env_driver = _Environment(environ, given)  # noqa: SLF001 - its prefix is OS_ otherwise
     options.register_cli_opts([_option(setting) for setting in SETTINGS])
@@ -59,7 +59,7 @@ def read(
     sources_ = {name: source for name, (_, source) in found.items()}
     values["database"] = values["database"] or f"sqlite:///{default_database()}"
     values["mount"] = _all_mounts(values["mount"], sources_["mount"])
-    return Effective(values, sources_, keystone, file or "")
+    return Effective(values, sources_, keystone, nova, file or "")
 
 
 class _Literal(cfg.ConfigOpts):
@@ -153,23 +153,32 @@ def _config_file(
     return next((file for file in files if Path(file).is_file()), None)
 
 
-def _check_keys(file: str) -> dict[str, str]:
-    """Refuse what nobody would read: unknown keys are misspelt ones. Return Keystone's section."""
+def _check_keys(file: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Refuse what nobody would read: unknown keys are misspelt ones.
+
+    Return the sections of Keystone and Nova.
+    """
     sections: dict[str, dict[str, list[str]]] = {}
     try:
         cfg.ConfigParser(file, sections).parse()
     except (cfg.ParseError, OSError, UnicodeError) as error:
         raise BadSetting("config_file", f"file {file}", str(error)) from error
     for section in sections:
-        if section not in {SECTION, KEYSTONE}:
+        if section not in {SECTION, KEYSTONE, NOVA}:
             raise BadSetting(
-                section, f"file {file}", f"the only sections are [{SECTION}] and [{KEYSTONE}]"
+                section,
+                f"file {file}",
+                f"the only sections are [{SECTION}], [{KEYSTONE}] and [{NOVA}]",
             )
     known = {setting.name for setting in SETTINGS}
     for key in sections.get(SECTION, {}):
         if key not in known:
             raise BadSetting(key, f"file {file}", "there is no such setting")
-    return {key: values[-1] for key, values in sections.get(KEYSTONE, {}).items()}
+    keystone, nova = (
+        {key: values[-1] for key, values in sections.get(section, {}).items()}
+        for section in (KEYSTONE, NOVA)
+    )
+    return keystone, nova
 
 
 _OF_OTHERS: Final = ("ENDPOINT", "TOKEN", "PROJECT", "ROLE", "CONFIG_FILE")

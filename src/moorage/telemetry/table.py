@@ -119,6 +119,34 @@ EXPIRY_ROUND: Final = Row(
     "When a worker last looked for what has lapsed, without an error.",
     ("worker",),
 )
+EFFECTS: Final = Row(
+    "moorage_effects_total",
+    Kind.COUNTER,
+    "Effects taken on by this service, by kind and outcome (done; again: to be tried again;"
+    " failed: given up; nothing: somebody else was first; error: put off).",
+    ("kind", "outcome"),
+)
+EFFECTS_DUE: Final = Row(
+    "moorage_effects_due",
+    Kind.GAUGE,
+    "Effects whose time has come, by lane (life: of leases; tell: webhook; end: ending servers;"
+    " hook).",
+    ("lane",),
+    asked=True,
+)
+EFFECTS_AGE: Final = Row(
+    "moorage_effects_oldest_due_seconds",
+    Kind.GAUGE,
+    "How long the longest due effect of a lane has been due.",
+    ("lane",),
+    asked=True,
+)
+EFFECTS_ROUND: Final = Row(
+    "moorage_effects_round_timestamp_seconds",
+    Kind.GAUGE,
+    "When a worker last carried out what was due in a lane, without an error.",
+    ("worker", "lane"),
+)
 CONNECTIONS: Final = Row(
     "moorage_database_connections",
     Kind.GAUGE,
@@ -163,6 +191,7 @@ TABLE: Final = (
     *(REFRESH_SECONDS, REVISION, IN_STEP),
     *(SOLVES, SOLVERS),
     *(HELD, EXPIRED, EXPIRY_ROUND),
+    *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND),
     *(CONNECTIONS, READY, STARTS, CPU, MEMORY, INFO),
 )
 """All of them, in the order of the page."""

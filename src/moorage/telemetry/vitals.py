@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
+from moorage.domain.effects import Lane
 from moorage.domain.errors import MoorageError
+from moorage.domain.period import SECOND
 from moorage.telemetry import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
     from moorage.telemetry.instruments import Ask, Metrics
     from moorage.telemetry.table import Row
@@ -57,8 +60,14 @@ class Ledger(Protocol):
     def connections(self) -> Pool:
         """The connections there are."""
 
+    def now(self) -> Instant:
+        """The store's clock."""
+
     def held(self, project_id: str | None) -> int:
         """Places held or claimed; None means of every project."""
+
+    def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
+        """Per lane how many effects are due, and since when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,8 @@ class Vitals:
         """How to find out what no worker keeps."""
         return {
             table.HELD: lambda: _one(self.ledger.held(None)),
+            table.EFFECTS_DUE: lambda: _counts(self.ledger.pending_effects()),
+            table.EFFECTS_AGE: self._ages,
             table.SOLVERS: lambda: _one(self.solvers_up()),
             table.INFO: lambda: [((version("moorage"),), 1)],
         }
@@ -95,6 +106,17 @@ class Vitals:
     def round_done(self) -> None:
         """A round of expiry has ended well."""
         self.metrics.set(table.EXPIRY_ROUND, time.time(), self.metrics.worker)
+
+    def lane_done(self, lane: Lane) -> None:
+        """A round of effects has ended well."""
+        self.metrics.set(table.EFFECTS_ROUND, time.time(), self.metrics.worker, lane.value)
+
+    def _ages(self) -> Iterable[tuple[tuple[str, ...], float]]:
+        now = self.ledger.now()
+        pending = self.ledger.pending_effects()
+        for lane in Lane:
+            _, since = pending.get(lane, (0, now))
+            yield (lane.value,), max(now - since, 0) / SECOND
 
     def _database(self) -> None:
         """Bring the snapshot into step with the ledger.
@@ -121,6 +143,12 @@ class Vitals:
     def _solver(self) -> None:
         if not self.solvers_up():
             raise NoSolver("no solver process is up")
+
+
+def _counts(
+    pending: Mapping[Lane, tuple[int, Instant]],
+) -> Iterable[tuple[tuple[str, ...], float]]:
+    return [((lane.value,), pending.get(lane, (0, 0))[0]) for lane in Lane]
 
 
 def _one(value: float) -> Iterable[tuple[tuple[str, ...], float]]:

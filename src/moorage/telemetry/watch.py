@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.effects import Effect
     from moorage.domain.period import Duration
     from moorage.engine.problem import Outcome, Problem
     from moorage.telemetry.instruments import Metrics
@@ -112,6 +113,28 @@ class WatchedSolver:
             seconds = time.perf_counter() - started
             self.metrics.observe(table.SOLVES, seconds, strategy, verdict)
         return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedEffects:
+    """The use cases of effects, counting what came of each."""
+
+    do: Callable[[Effect], str]
+    put_off: Callable[[Effect, str], None]
+    metrics: Metrics
+
+    def carry_out(self, effect: Effect) -> object:
+        """Carry out one effect."""
+        outcome = "error"
+        try:
+            outcome = self.do(effect)
+        finally:
+            self.metrics.count(table.EFFECTS, effect.kind.value, outcome)
+        return outcome
+
+    def postpone(self, effect: Effect, problem: str) -> None:
+        """Put off one that failed unexpectedly."""
+        self.put_off(effect, problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,78 @@
+"""Settings of leases: who is told of them, and who ends servers."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from moorage.domain.period import format_duration
+from moorage.options.kinds import Setting, duration, one_of, whole
+
+_WEB: Final = re.compile(r"https?://[^\s/?#]+[^\s#]*")
+
+
+def web_address(text: str) -> str:
+    """An http or https URL, or nothing."""
+    if text and not _WEB.fullmatch(text):
+        raise ValueError("must be a URL such as https://hooks.example.org/moorage")
+    return text
+
+
+LEASES: Final = (
+    Setting(
+        "notice",
+        duration,
+        "5m",
+        "DURATION",
+        "How long before its end a preemptible server is warned at least, and how long before a"
+        " lease needs its place that end is.",
+        show=format_duration,
+    ),
+    Setting(
+        "end_servers",
+        one_of("none", "hook", "nova"),
+        "none",
+        "WHO",
+        "Who ends servers whose end has come: nobody; the program of `hook`; Nova, with the"
+        " credentials of section [nova].",
+    ),
+    Setting(
+        "hook",
+        str,
+        "",
+        "FILE",
+        "A program that ends servers, and does what leases name with hook:NAME. It gets JSON on its"
+        " standard input. Empty: none.",
+    ),
+    Setting(
+        "webhook",
+        web_address,
+        "",
+        "URL",
+        "Where notices, warnings and overruns are told: a POST with JSON each. Empty: nowhere.",
+        secret=True,
+    ),
+    Setting(
+        "webhook_secret_file",
+        str,
+        "",
+        "FILE",
+        "A file with the secret that requests to `webhook` are signed with. Empty: not signed.",
+    ),
+    Setting(
+        "outward_timeout",
+        duration,
+        "10s",
+        "DURATION",
+        "How long one call of the hook, the webhook or Nova may take.",
+        show=format_duration,
+    ),
+    Setting(
+        "outward_attempts",
+        whole(1, 100),
+        "12",
+        "N",
+        "How often such a call is tried before it is given up; the wait in between doubles from 5s"
+        " to 15m.",
+    ),
+)

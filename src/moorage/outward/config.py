@@ -1,0 +1,27 @@
+"""Who is reached outside, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class OutwardConfig:
+    """What the settings say of it."""
+
+    end_servers: str = "none"
+    """`none`, `hook` or `nova`."""
+    hook: str | None = None
+    """The path of the operator's program."""
+    webhook: str | None = None
+    webhook_secret: str = ""
+    timeout: float = 10.0
+    """Seconds that any one attempt may take."""
+    attempts: int = 12
+    nova: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """The section [nova]: credentials for Keystone, as its other users write them."""

@@ -1,0 +1,283 @@
+"""The life of a lease as time goes by: prepared, active, ending, closed.
+
+Each step is one changeset: the lease in its next state, what follows from that, and the effect,
+done. Of two replicas one commits and the other finds it done; one that is killed has done nothing.
+A timer that is due looks at the lease as it is now: one that the lease has left behind does
+nothing, and one whose edge has moved waits for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import Binding, BookingState
+from moorage.domain.changes import (
+    Changeset,
+    DropBookings,
+    ExpectEnsemble,
+    PutBookings,
+    PutDecision,
+    PutLease,
+)
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.effects import EffectKind
+from moorage.domain.errors import DuplicateName, NotFound
+from moorage.domain.lease_actions import ActionKind, Edge, actions_at, read_action
+from moorage.domain.leases import LeaseState, LeaseStep, lease_after
+from moorage.usecases.leases import facts
+from moorage.usecases.leases.edges import edge_at
+from moorage.usecases.record import finished, put_off
+from moorage.usecases.standing import MemberStatus, consumer_of, standing
+from moorage.usecases.writing import member_consumer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.effects import Effect
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.standing import Standing
+
+_STEPS: Final[Mapping[EffectKind, LeaseStep]] = MappingProxyType(
+    {
+        EffectKind.PREPARE: LeaseStep.PREPARE,
+        EffectKind.ACTIVATE: LeaseStep.ACTIVATE,
+        EffectKind.END: LeaseStep.END,
+        EffectKind.CLOSE: LeaseStep.CLOSE,
+    }
+)
+_ORDER: Final = tuple(_STEPS.values())
+_FROM: Final[Mapping[LeaseState, int]] = MappingProxyType(
+    {state: number for number, state in enumerate(LeaseState)}
+)
+"""How many of the steps a lease has behind it."""
+
+
+def carry_out(parts: Parts, effect: Effect) -> str:
+    """Do what a due timer of a lease says; return what came of it.
+
+    Raises:
+        ConcurrentUpdate, NotFound: somebody else was quicker, with the effect or the lease.
+    """
+    try:
+        walk = _begin(parts, effect)
+    except NotFound:
+        return _finish(parts, effect, "the lease is gone")
+    if effect.kind is EffectKind.ACT:
+        return _act(parts, effect, walk)
+    if walk.lease.state is LeaseState.CLOSED:
+        return _finish(parts, effect, "the lease is closed")
+    edge = edge_at(walk.lease, effect.kind)
+    if edge > walk.now:
+        parts.store.commit(Changeset((put_off(effect, edge, walk.now),)))
+        return "not yet"
+    step = _STEPS.get(effect.kind)
+    outcome = walk.expire() if step is None else walk.to(step)
+    return _commit(parts, effect, walk, outcome)
+
+
+def _begin(parts: Parts, effect: Effect) -> Walk:
+    lease = parts.store.lease(effect.subject)
+    decision = parts.store.decision(lease.decision_id)
+    try:
+        ensemble: Ensemble | None = parts.store.ensemble(lease.ensemble_id)
+    except NotFound:
+        ensemble = None
+    snapshot = parts.store.snapshot()
+    stand = None if ensemble is None else standing(snapshot, ensemble)
+    return Walk(lease, decision, ensemble, stand, snapshot.taken_at)
+
+
+def _finish(parts: Parts, effect: Effect, outcome: str) -> str:
+    parts.store.commit(Changeset((finished(effect, outcome, parts.store.now()),)))
+    return outcome
+
+
+def _commit(parts: Parts, effect: Effect, walk: Walk, outcome: str) -> str:
+    """Write what has changed, and the effect as done.
+
+    A step names the lease's and the decision's generation, so who claims or changes meanwhile
+    makes it look again.
+    """
+    done = finished(effect, outcome, walk.now)
+    parts.store.commit(Changeset((*walk.changes(), done)))
+    return outcome
+
+
+@dataclass
+class Walk:
+    """A lease on its way: what has changed of it, and what follows."""
+
+    lease: Lease
+    decision: Decision
+    ensemble: Ensemble | None
+    stand: Standing | None
+    now: Instant
+    follows: list[Change] = field(default_factory=list)
+    _lease: int | None = None
+    """The generation as stored, once something has changed."""
+    _decision: int | None = None
+
+    def to(self, last: LeaseStep) -> str:
+        """Take the steps up to this one that the lease has not taken yet."""
+        taken = []
+        for number in range(_FROM[self.lease.state], _ORDER.index(last) + 1):
+            step = _ORDER[number]
+            self._become(step)
+            told = {
+                LeaseStep.PREPARE: self._prepare,
+                LeaseStep.ACTIVATE: self._activate,
+                LeaseStep.END: self._end,
+                LeaseStep.CLOSE: self._close,
+            }[step]()
+            taken.append(f"{self.lease.state}{told}")
+        return ", ".join(taken) or f"it is {self.lease.state} already"
+
+    def release(self) -> str:
+        """Free what nobody has claimed; what is claimed stays, and nothing more is."""
+        if self.decision.state_at(self.now) is not DecisionState.HELD:
+            return "nothing is kept any more"
+        freed = self._free()
+        self._decide(DecisionStep.CONFIRM)
+        return f"freed {_places(freed)}"
+
+    def expire(self) -> str:
+        """Note that what nobody had claimed by the lease's expiry has lapsed."""
+        if self.decision.state is not DecisionState.HELD:
+            return "nothing is kept any more"
+        if self.decision.expires_at > self.now:
+            return "what came later is kept for longer"
+        self._decide(DecisionStep.LAPSE)
+        return "what nobody claimed has lapsed"
+
+    def delete(self, reason: str, until: Instant) -> int:
+        """Have the servers of the lease ended; return how many there are."""
+        servers = [consumer_of(one) for one in self._of(MemberStatus.ACTIVE)]
+        self.follows += [
+            facts.deletion(
+                server,
+                self.lease.project_id,
+                reason,
+                until,
+                self.now,
+                lease=self.lease.id,
+                order=number,
+                of=len(servers),
+            )
+            for number, server in enumerate(servers, 1)
+        ]
+        return len(servers)
+
+    def changes(self) -> tuple[Change, ...]:
+        """All of it, in the order in which it is written."""
+        found: list[Change] = []
+        if self._lease is not None:
+            found.append(PutLease(self.lease, self._lease))
+        if self._decision is not None:
+            found.append(PutDecision(self.decision, self._decision))
+        if self.ensemble is not None and self.follows:
+            # Who claims a place meanwhile makes it look again.
+            found.append(ExpectEnsemble(self.ensemble.id, self.ensemble.generation))
+        return (*found, *self.follows)
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def _prepare(self) -> str:
+        """Its places are final: whoever plans anew from now on leaves them alone."""
+        self.lease = replace(self.lease, binding=Binding.BOUND)
+        if self.ensemble is None or self.stand is None:
+            return ""
+        for member in self._of(MemberStatus.HELD):
+            bookings = self.stand.bookings[member.name]
+            if bookings[0].state is BookingState.RESERVED:
+                bound = tuple(replace(one, binding=Binding.BOUND) for one in bookings)
+                self.follows.append(PutBookings(member_consumer(self.ensemble, member), bound))
+        return ""
+
+    def _activate(self) -> str:
+        self._at(Edge.ON_START, self.lease.terms.period.start)
+        return ""
+
+    def _end(self) -> str:
+        """Nothing more may be claimed, and what is there is to go."""
+        end = self.lease.terms.period.end
+        freed = self._free()
+        if self.decision.state is DecisionState.HELD:
+            lapsed = self.decision.expires_at <= self.now
+            self._decide(DecisionStep.LAPSE if lapsed else DecisionStep.CONFIRM)
+        servers = self.delete("its lease has ended", end)
+        self._at(Edge.ON_END, end)
+        return f" ({_places(freed)} freed, {servers} servers to be ended)"
+
+    def _close(self) -> str:
+        """Its time for cleaning is over: who is there still is overrun, and told so elsewhere."""
+        if self.decision.state is DecisionState.CONFIRMED:
+            self._decide(DecisionStep.CLOSE)
+        left = len(self._of(MemberStatus.ACTIVE))
+        self.lease = replace(self.lease, degraded=False, missing=0)
+        return f" ({left} servers are there still)" if left else ""
+
+    # --- parts of steps -----------------------------------------------------------------------
+
+    def _become(self, step: LeaseStep) -> None:
+        if self._lease is None:
+            self._lease = self.lease.generation
+        state = lease_after(self.lease.state, step)
+        self.lease = replace(self.lease, state=state, updated_at=self.now)
+
+    def _decide(self, step: DecisionStep) -> None:
+        if self._decision is None:
+            self._decision = self.decision.generation
+        state = decision_after(self.decision.state, step)
+        self.decision = replace(self.decision, state=state, updated_at=self.now)
+
+    def _free(self) -> int:
+        held = frozenset(member.uuid for member in self._of(MemberStatus.HELD))
+        if held:
+            self.follows.append(DropBookings(held, decision=self.decision.id))
+        return len(held)
+
+    def _at(self, edge: Edge, at: Instant) -> None:
+        """What the owner wants done at an edge itself."""
+        for action in actions_at(self.lease.actions, edge):
+            if not action.before:
+                self.follows += facts.acted(self.lease, edge, action, at, self.now)
+
+    def _of(self, status: MemberStatus) -> list[Member]:
+        if self.ensemble is None or self.stand is None:
+            return []
+        return [one for one in self.ensemble.members if self.stand.of(one.name) is status]
+
+
+def _act(parts: Parts, effect: Effect, walk: Walk) -> str:
+    """An owner's action before an edge: as long as the edge is where it was."""
+    edge = Edge(str(effect.details["edge"]))
+    action = read_action(str(effect.details["action"]), edge)
+    period = walk.lease.terms.period
+    at = period.start if edge is Edge.ON_START else period.end
+    if walk.lease.state is LeaseState.CLOSED or at != effect.details["at"]:
+        return _finish(parts, effect, "the lease has another edge")
+    if effect.due > walk.now:
+        parts.store.commit(Changeset((put_off(effect, effect.due, walk.now),)))
+        return "not yet"
+    walk.follows += facts.acted(walk.lease, edge, action, at, walk.now)
+    outcome = "said"
+    if action.kind is ActionKind.RELEASE:
+        outcome = walk.release()
+    elif action.kind is ActionKind.DELETE:
+        outcome = f"{walk.delete('its owner wants it ended', effect.due)} servers to be ended"
+    try:
+        return _commit(parts, effect, walk, outcome)
+    except DuplicateName:
+        # Said before the lease was changed, and written anew with the change.
+        return _finish(parts, effect, "said before")
+
+
+def _places(number: int) -> str:
+    return f"{number} place" if number == 1 else f"{number} places"

@@ -1,0 +1,136 @@
+"""Carries out effects that are due: a loop per lane, in any number of server processes.
+
+They meet in the store: whoever takes an effect on, or does it, names the attempts it has seen, so
+of two workers one commits and the other finds nothing left to do. A lane waits for nobody outside
+but its own: a webhook that never answers keeps no lease from starting and no server from ending.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, Protocol
+
+from moorage.domain.effects import Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moorage.domain.effects import Effect
+    from moorage.usecases.ports import Store
+
+BATCH: Final = 100
+"""Effects looked at in one round."""
+
+_log = logging.getLogger(__name__)
+
+
+class CarryOut(Protocol):
+    """The use cases of effects."""
+
+    def carry_out(self, effect: Effect) -> object:
+        """Carry out one effect."""
+
+    def postpone(self, effect: Effect, problem: str) -> None:
+        """Put off one that failed unexpectedly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round did: how many effects were looked at, and how many of them failed."""
+
+    due: int
+    failed: int
+
+
+def once(store: Store, work: CarryOut, lane: Lane, *, stop: Event, limit: int = BATCH) -> Round:
+    """Carry out what is due in a lane, one by one, the longest due first.
+
+    What an effect leads to may have been due before the next one: so after each the ledger is
+    asked anew. One that fails is logged, put off, and does not stop the rest.
+    """
+    done = failed = 0
+    seen: set[tuple[str, int]] = set()
+    while done < limit and not stop.is_set():
+        due = store.due_effects(1 + len(seen), lane)
+        effect = next((one for one in due if (one.id, one.not_before) not in seen), None)
+        if effect is None:
+            break
+        done += 1
+        seen.add((effect.id, effect.not_before))
+        try:
+            work.carry_out(effect)
+        except Exception as error:  # noqa: BLE001 - one bad effect must not keep others waiting
+            failed += 1
+            _log.exception("could not carry out %s %s", effect.kind, effect.id)
+            work.postpone(effect, str(error) or type(error).__name__)
+    return Round(done, failed)
+
+
+def _nobody(_: Lane) -> None:
+    """Nobody is told of a round's end."""
+
+
+def run(
+    store: Store,
+    work: CarryOut,
+    lane: Lane,
+    *,
+    stop: Event,
+    interval: float = 1.0,
+    done: Callable[[Lane], None] = _nobody,
+) -> None:
+    """Carry out what is due every `interval` seconds until `stop` is set; at once where more is.
+
+    Nothing that goes wrong in a round ends the loop, a database out of reach neither. `done` is
+    called after each round in which nothing did.
+    """
+    while not stop.is_set():
+        try:
+            found = once(store, work, lane, stop=stop)
+        except Exception:  # noqa: BLE001 - the last one to hear of it; the next round tries again
+            _log.exception("a round of effects failed: %s", lane)
+            found = Round(0, 1)
+        if not found.failed:
+            done(lane)
+        if found.due < BATCH:
+            stop.wait(interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Running loops."""
+
+    stop: Event
+    threads: Sequence[Thread]
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Ask the loops to end and wait for them, at most `timeout` seconds each."""
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(timeout)
+
+
+def start(
+    store: Store,
+    work: CarryOut,
+    *,
+    interval: float = 1.0,
+    done: Callable[[Lane], None] = _nobody,
+) -> Workers:
+    """Run a loop per lane in threads that do not keep the process alive."""
+    stop = Event()
+    threads = [
+        Thread(
+            target=run,
+            args=(store, work, lane),
+            kwargs={"stop": stop, "interval": interval, "done": done},
+            name=f"moorage-effects-{lane}",
+            daemon=True,
+        )
+        for lane in Lane
+    ]
+    for thread in threads:
+        thread.start()
+    return Workers(stop, threads)
