@@ -133,8 +133,8 @@ def test_what_does_not_fit_at_all_moves_nobody(service: Service) -> None:
 
 
 def test_a_moved_lease_keeps_its_policies(service: Service) -> None:
-    apart = {"policies": [{"name": "a", "type": "anti-affinity", "members": ["*"]}]}
-    pair = lease(service, hours(10, 20), 4, 4, **apart)
+    apart = [{"name": "a", "type": "anti-affinity", "members": ["*"]}]
+    pair = lease(service, hours(10, 20), 4, 4, policies=apart)
     assert sorted(hosts(service, pair.lease)) == ["l1", "s1"]
     with pytest.raises(Infeasible):
         lease(service, hours(10, 20), 16)

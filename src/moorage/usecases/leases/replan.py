@@ -235,13 +235,13 @@ def _planned(store: Store, snapshot: Snapshot, built: Built) -> list[Planned]:
     found: list[Planned] = []
     members = 0
     for decision_id in sorted(starts, key=lambda id_: (starts[id_], id_)):
-        one = _movable(store, snapshot, decision_id)
-        if one is None:
+        planned = _movable(store, snapshot, decision_id)
+        if planned is None:
             continue
-        members += len(one.stand.places)
+        members += len(planned.stand.places)
         if len(found) == MOST or members > MOST_MEMBERS:
             break
-        found.append(one)
+        found.append(planned)
     return found
 
 

@@ -1,0 +1,254 @@
+"""Where Blazar 18's book is wrong, asked of this one: part A.7 of the study of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from falcon.testing import TestClient
+
+from moorage.api.leases import create_app
+from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.usecases.ports import Caller
+
+ONE = """
+fleet: one
+hosts:
+  - {name: "n{n}", count: 1, inventories: {VCPU: 64, MEMORY_MB: 65536, DISK_GB: 1000}}
+flavors:
+  - {name: small, resources: {VCPU: 2}}
+"""
+TWO = ONE.replace("count: 1", "count: 2")
+FLAVOR = {"resource_type": "flavor:instance", "flavor_id": "small", "affinity": "None"}
+
+
+class Door:
+    """The lease API over a fleet."""
+
+    def __init__(self, fleet: str) -> None:
+        self.service = Service(fleet)
+        self._client = TestClient(create_app(self.service.parts))
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        caller: Caller = TENANT,
+        headers: dict[str, str] | None = None,
+    ) -> Any:
+        return self._client.simulate_request(
+            method,
+            f"/v1{path}",
+            json=body,
+            headers=headers,
+            extras={"moorage.caller": caller, "moorage.request_id": "req-door"},
+        )
+
+    def offer(self, *names: str, **properties: str) -> None:
+        for name in names:
+            made = self.call("POST", "/os-hosts", {"name": name, **properties}, caller=OPERATOR)
+            assert made.status_code == 201, made.text
+
+    def lease(self, start: str, end: str, *reservations: dict[str, Any]) -> Any:
+        dates = {"start_date": f"2026-12-07 {start}", "end_date": f"2026-12-07 {end}"}
+        return self.call(
+            "POST", "/leases", {"name": "l", **dates, "reservations": list(reservations)}
+        )
+
+
+def instances(amount: int, vcpus: int, **more: Any) -> dict[str, Any]:
+    return {
+        "resource_type": "virtual:instance",
+        "amount": amount,
+        "vcpus": vcpus,
+        "memory_mb": 0,
+        "disk_gb": 0,
+        "affinity": "None",
+        "resource_properties": "",
+        **more,
+    }
+
+
+def whole(least: int = 1, most: int = 1, **more: Any) -> dict[str, Any]:
+    return {"resource_type": "physical:host", "min": least, "max": most, **more}
+
+
+@pytest.fixture
+def one() -> Iterator[Door]:
+    door = Door(ONE)
+    yield door
+    door.service.close()
+
+
+@pytest.fixture
+def two() -> Iterator[Door]:
+    door = Door(TWO)
+    yield door
+    door.service.close()
+
+
+def granted(answer: Any) -> bool:
+    assert answer.status_code in {201, 500}, answer.text
+    if answer.status_code == 500:
+        assert answer.json == {
+            "error_code": 500,
+            "error_message": "Not enough hosts available",
+            "error_name": 500,
+        }
+    return bool(answer.status_code == 201)
+
+
+def test_leases_back_to_back_share_a_border(one: Door) -> None:
+    assert granted(one.lease("10:00", "12:00", instances(1, 64)))
+    assert granted(one.lease("12:00", "14:00", instances(1, 64)))
+    assert not granted(one.lease("11:59", "12:01", instances(1, 1)))
+
+
+def test_every_slot_counts(one: Door) -> None:
+    assert granted(one.lease("10:00", "12:00", instances(3, 20)))
+    assert not granted(one.lease("10:00", "12:00", instances(2, 20)))
+
+
+def test_reservations_of_one_lease_count_together(one: Door) -> None:
+    assert not granted(one.lease("10:00", "12:00", instances(1, 40), instances(1, 40)))
+    assert one.call("GET", "/leases").json == {"leases": []}
+
+
+def test_an_amount_of_a_flavor_spreads_over_hosts(two: Door) -> None:
+    assert granted(two.lease("10:00", "12:00", {**FLAVOR, "amount": 40}))
+    assert granted(two.lease("10:00", "12:00", {**FLAVOR, "amount": 10}))
+    assert not granted(two.lease("10:00", "12:00", {**FLAVOR, "amount": 15}))
+
+
+def test_a_flavor_and_instances_share_the_fleet(two: Door) -> None:
+    assert granted(two.lease("10:00", "12:00", instances(1, 64)))
+    assert granted(two.lease("10:00", "12:00", {**FLAVOR, "amount": 32}))
+
+
+def test_what_has_not_started_moves(two: Door) -> None:
+    two.offer("n1", gpu="a100")
+    # Wherever it was planned, the first must leave the host that the second needs.
+    assert granted(two.lease("10:00", "12:00", instances(1, 64)))
+    wish = instances(1, 64, resource_properties='["==", "$gpu", "a100"]')
+    assert granted(two.lease("10:00", "12:00", wish))
+
+
+def test_ten_is_more_than_nine(one: Door) -> None:
+    one.offer("n1", rank="10")
+    assert granted(one.lease("10:00", "12:00", whole(resource_properties='[">", "$rank", "9"]')))
+
+
+def test_whole_hosts_back_to_back(one: Door) -> None:
+    one.offer("n1")
+    assert granted(one.lease("10:00", "12:00", whole()))
+    assert granted(one.lease("12:00", "14:00", whole()))
+    assert not granted(one.lease("11:00", "13:00", whole()))
+
+
+def test_a_neighbours_peak_outside_of_the_window_does_not_count(one: Door) -> None:
+    assert granted(one.lease("08:00", "10:00", instances(1, 60)))
+    assert granted(one.lease("09:00", "14:00", instances(1, 4)))
+    assert granted(one.lease("10:00", "14:00", instances(1, 60)))
+
+
+def test_a_whole_host_is_nobody_elses(two: Door) -> None:
+    two.offer("n1", "n2")
+    assert granted(two.lease("10:00", "12:00", whole(1, 2)))
+    assert not granted(two.lease("11:00", "12:00", instances(1, 1)))
+    assert granted(two.lease("12:00", "13:00", instances(2, 64)))
+
+
+def test_a_whole_host_is_not_had_while_somebody_is_there(two: Door) -> None:
+    two.offer("n1", "n2")
+    assert granted(two.lease("10:00", "12:00", instances(2, 10, affinity="False")))
+    assert not granted(two.lease("11:00", "13:00", whole()))
+    assert granted(two.lease("12:00", "13:00", whole(2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "says"),
+    [
+        ({"name": ""}, 400, "name"),
+        ({"start_date": None}, 400, "start_date"),
+        ({"start_date": "tomorrow"}, 400, "format"),
+        ({"start_date": "2020-01-01 00:00"}, 400, "later than current"),
+        ({"end_date": "2026-12-07 10:00"}, 400, "later than start"),
+        ({"end_date": "2126-12-07 10:00"}, 403, "limit"),
+        ({"reservations": []}, 400, "reservations"),
+        ({"reservations": [{}]}, 400, "resource_type"),
+        ({"reservations": [{"resource_type": "virtual:moon"}]}, 400, "virtual:moon"),
+        ({"reservations": [instances(0, 1)]}, 400, "amount"),
+        ({"reservations": [instances(1, 1, affinity="maybe")]}, 400, "affinity"),
+        ({"reservations": [instances(1, 1, resource_properties="[")]}, 400, "requirements"),
+        ({"reservations": [whole(3, 2)]}, 400, "max"),
+        ({"reservations": [instances(1, 1)] * 101}, 400, "at most"),
+        ({"before_end_date": "2026-12-08 10:00"}, 403, "before_end_date"),
+        (
+            {
+                "reservations": [
+                    {"resource_type": "flavor:instance", "flavor_id": "no", "amount": 1}
+                ]
+            },
+            400,
+            "no",
+        ),
+    ],
+    ids=range(16),
+)
+def test_what_cannot_be_a_lease_is_refused(
+    one: Door, change: dict[str, Any], status: int, says: str
+) -> None:
+    dates = {"start_date": "2026-12-07 10:00", "end_date": "2026-12-07 12:00"}
+    body = {"name": "l", **dates, "reservations": [instances(1, 1)], "events": [], **change}
+    answer = one.call("POST", "/leases", body)
+    assert answer.status_code == status, answer.text
+    assert says in answer.json["error_message"]
+    assert answer.json["error_code"] == answer.json["error_name"] == status
+    assert one.call("GET", "/leases").json == {"leases": []}
+
+
+def test_others_leases_do_not_exist(one: Door) -> None:
+    lease = one.lease("10:00", "12:00", instances(1, 1)).json["lease"]
+    from moorage.testing.service import OTHER, READER
+
+    for method, body in (("GET", None), ("PUT", {"name": "x"}), ("DELETE", None)):
+        answer = one.call(method, f"/leases/{lease['id']}", body, caller=OTHER)
+        assert answer.status_code == 404, answer.text
+    assert one.call("GET", "/leases", caller=OTHER).json == {"leases": []}
+    assert len(one.call("GET", "/leases", caller=OPERATOR).json["leases"]) == 1
+    assert one.call("DELETE", f"/leases/{lease['id']}", caller=READER).status_code == 403
+    assert one.call("GET", "/os-hosts").status_code == 403
+
+
+def test_beyond_blazar_a_refusal_is_a_conflict_with_an_explanation(one: Door) -> None:
+    ours = {"OpenStack-API-Version": "reservation 1.1"}
+    dates = {"start_date": "2026-12-07 10:00", "end_date": "2026-12-07 12:00"}
+    body = {"name": "l", **dates, "reservations": [instances(2, 64)]}
+    answer = one.call("POST", "/leases", body, headers=ours)
+    assert answer.status_code == 409, answer.text
+    assert answer.json["error_message"].startswith("Not enough hosts available")
+    explained = one.service.call("GET", f"/explanations/{answer.json['explanation_id']}")
+    assert explained.status_code == 200, explained.text
+    more = {"expiry": "PT1H", "lead": "PT30M", "cleaning": "PT10M", "priority": 7}
+    made = one.call(
+        "POST", "/leases", {**body, **more, "reservations": [instances(1, 64)]}, headers=ours
+    )
+    assert made.status_code == 201, made.text
+    stored = one.service.store.lease(made.json["lease"]["id"])
+    assert (stored.terms.priority, stored.terms.lead) == (7, 1_800_000_000)
+    assert len(one.call("GET", "/leases", headers=ours).json["leases"]) == 1
+
+
+def test_the_fleet_of_story_a_has_room() -> None:
+    root = Path(__file__).parents[3]
+    door = Door((root / "fleets/three-racks.yaml").read_text(encoding="utf-8"))
+    assert granted(door.lease("10:00", "12:00", instances(6, 16, affinity="False")))
+    assert not granted(door.lease("11:00", "12:00", instances(1, 16)))
+    door.service.close()
