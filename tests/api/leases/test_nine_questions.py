@@ -216,7 +216,6 @@ def test_what_cannot_be_a_lease_is_refused(
 
 def test_others_leases_do_not_exist(one: Door) -> None:
     lease = one.lease("10:00", "12:00", instances(1, 1)).json["lease"]
-    from moorage.testing.service import OTHER, READER
 
     for method, body in (("GET", None), ("PUT", {"name": "x"}), ("DELETE", None)):
         answer = one.call(method, f"/leases/{lease['id']}", body, caller=OTHER)
