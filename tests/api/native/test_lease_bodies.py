@@ -55,7 +55,9 @@ def test_an_amount_may_have_policies_and_explicit_resources() -> None:
 
 def test_a_described_ensemble_is_called_as_it_says_or_as_its_lease() -> None:
     ensemble = {"members": [{"name": "web", "count": 2, "flavor": "m1.small"}]}
-    assert read(amount=None, ensemble=ensemble).description.name == "week"  # type: ignore[union-attr] - given
+    unnamed = read(amount=None, ensemble=ensemble).description
+    assert unnamed is not None
+    assert unnamed.name == "week"
     named = read(amount=None, ensemble=ensemble | {"name": "shop"}).description
     assert named is not None
     assert named.name == "shop"
@@ -77,7 +79,8 @@ def test_terms_are_read() -> None:
     )
     terms = found.terms
     assert (terms.lead, terms.cleaning, terms.expiry) == (30 * MINUTE, HOUR, 2 * HOUR)
-    assert (terms.priority, terms.before_start) == (50, {Yielding.PREEMPTIBLE})
+    assert terms.priority == 50
+    assert terms.before_start == {Yielding.PREEMPTIBLE}
     assert {name: len(words) for name, words in found.actions.items()} == {
         "on_start": 1,
         "before_end": 1,

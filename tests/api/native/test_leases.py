@@ -8,7 +8,6 @@ import pytest
 from moorage.domain.leases import reservation_class
 from moorage.domain.period import DAY, HOUR, parse_instant
 from moorage.testing.service import OPERATOR, OTHER, READER, Service
-from moorage.usecases.ports import Caller
 
 START = "2026-11-23T08:00:00Z"
 END = "2026-11-27T18:00:00Z"
@@ -20,8 +19,8 @@ def amount(count: int = 2, **more: Any) -> dict[str, Any]:
     return {"lease": body | {"start": START, "end": END} | more}
 
 
-def grant(service: Service, body: dict[str, Any], caller: Caller | None = None) -> Any:
-    answer = service.call("POST", "/leases", body, **({"caller": caller} if caller else {}))
+def grant(service: Service, body: dict[str, Any]) -> Any:
+    answer = service.call("POST", "/leases", body)
     assert answer.status_code == 201, answer.text
     return answer
 

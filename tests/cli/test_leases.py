@@ -1,0 +1,188 @@
+"""The commands about leases, over a running simulation of three racks."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+WEEK = ("--start", "2026-12-07T08:00Z", "--end", "2026-12-11T18:00Z")
+PAIR = """\
+name: pair
+members: [{name: web, count: 2, flavor: m1.small}]
+policies: [{name: apart, type: anti-affinity, members: [web], level: rack}]
+"""
+
+
+@pytest.fixture
+def lease(sim: Any) -> Iterator[str]:
+    """A lease of four small servers, by its name."""
+    name = f"week-{uuid.uuid4().hex[:8]}"
+    made = sim("lease", "create", "--flavor", "m1.small", "--count", "4", "--name", name, *WEEK)
+    assert re.fullmatch(
+        r"lease [0-9a-f]{8}  pending  2026-12-07T08:00Z \.\. 2026-12-11T18:00Z  4 places"
+        r"  guarantee: proved\n",
+        made.out,
+    ), made
+    yield name
+    sim("lease", "cancel", name)
+
+
+def test_a_dry_run_writes_nothing(sim: Any) -> None:
+    before = sim.body("lease", "list")
+    told = sim("lease", "create", "--flavor", "m1.small", *WEEK, "--dry-run")
+    assert told.out.startswith("verdict feasible (computed at revision "), told
+    assert told.out.endswith("   2026-12-07T08:00Z .. 2026-12-11T18:00Z\n")
+    assert sim.body("lease", "list") == before
+
+
+def test_a_description_is_leased_on_terms(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "pair.yaml"
+    file.write_text(PAIR, encoding="utf-8")
+    words = ("--start", "2026-12-07", "--duration", "4d10h", "--lead", "30m", "--cleaning", "1h")
+    more = ("--expiry", "2h", "--priority", "7", "--before-start", "bounded")
+    actions = ("--before-end", "notify:PT24H", "--on-end", "notify", "--on-end", "release")
+    answer = sim("lease", "create", "-f", str(file), *words, *more, *actions, "-f", "json")
+    assert answer.status == 0, answer
+    made = answer.body["lease"]
+    assert (made["name"], made["start"], made["end"]) == (
+        "pair",
+        "2026-12-07T00:00:00Z",
+        "2026-12-11T10:00:00Z",
+    )
+    assert (made["lead"], made["cleaning"], made["expiry"]) == ("PT30M", "PT1H", "PT2H")
+    assert (made["priority"], made["before_start"]) == (7, ["bounded"])
+    assert made["on_end"] == ["notify", "release"]
+    shown = sim("lease", "show", made["id"][:8]).out
+    for said in (
+        "30m",
+        "expires       2026-12-07T02:00Z",
+        "notify, release",
+        "CUSTOM_RESERVATION_",
+    ):
+        assert said in shown
+    assert re.search(r"web +m1\.small +2 +0 +2\n", shown)
+    due = [line.split()[:2] for line in sim("lease", "events", made["id"]).out.splitlines()[2:]]
+    assert ["2026-12-06T23:30Z", "prepare"] in due
+    assert due == sorted(due, key=lambda one: one[0])
+    cancelled = sim("lease", "cancel", made["id"][:8])
+    assert cancelled.out == f"lease {made['id'][:8]}  closed\n"
+
+
+def test_an_ensemble_that_is_there_is_leased_once(sim: Any) -> None:
+    made = sim.body("ensemble", "create", "--server", "m1.small", "--describe-only")["ensemble"]
+    words = ("lease", "create", "--ensemble", made["id"], *WEEK)
+    first = sim(*words)
+    assert first.status == 0, first
+    again = sim(*words)
+    assert (again.status, "wrong_state" in again.err) == (4, True), again
+    assert sim("lease", "cancel", first.out.split()[1]).status == 0
+
+
+def test_it_is_listed_and_drawn(sim: Any, lease: str) -> None:
+    assert lease in sim("lease", "list", "--state", "pending").out
+    assert lease not in sim("lease", "list", "--state", "active").out
+    assert [one["name"] for one in sim.body("lease", "list", "--name", lease)["leases"]] == [lease]
+    chart = sim("lease", "gantt", "--from", "2026-12-01", "--to", "2026-12-20").out.splitlines()
+    (line,) = (one for one in chart if one.startswith(lease))
+    assert line.rstrip("░").endswith(" ")
+    assert line.count("░") == round((100 - chart[1].index("┬")) * 4.42 / 19)
+    assert max(map(len, chart)) <= 100
+    (row,) = (one for one in sim.body("lease", "gantt")["rows"] if one["name"] == lease)
+    assert row["status"] == "pending"
+    assert lease not in sim("lease", "gantt", "--to", "2026-12-01").out
+    assert sim("lease", "gantt", "--from", "2026-12-02", "--to", "2026-12-01").status == 1
+
+
+def test_it_is_extended_shrunk_moved_grown_and_renamed(sim: Any, lease: str) -> None:
+    def said(*words: str) -> str:
+        result = sim("lease", *words)
+        assert result.status == 0, result
+        return str(result.out)
+
+    before = sim.body("lease", "show", lease)
+    assert "2026-12-13T18:00Z" in said("extend", lease, "--by", "2d", "--dry-run")
+    assert sim.body("lease", "show", lease) == before
+    assert "2026-12-13T18:00Z" in said("extend", lease, "--by", "2d")
+    assert ".. 2026-12-14T00:00Z" in said("extend", lease, "--until", "2026-12-14")
+    assert ".. 2026-12-13T00:00Z" in said("shrink", lease, "--by", "1d")
+    assert "  3 places" in said("shrink", lease, "--role", "server=3", "--end", "2026-12-12")
+    assert "  5 places" in said("grow", lease, "--role", "server=5")
+    moved = said("move", lease, "--start", "2026-12-14T08:00Z")
+    assert "2026-12-14T08:00Z .. 2026-12-19T00:00Z  5 places" in moved
+    shorter = said("move", lease, "--start", "2026-12-15", "--duration", "36h")
+    assert "2026-12-15T00:00Z .. 2026-12-16T12:00Z" in shorter
+    now = said("move", lease, "--start", "now", "--dry-run")
+    assert "   2026-11-21T09:00Z .. 2026-11-22T21:00Z" in now
+    said("rename", lease, f"{lease}-b")
+    assert sim("lease", "show", lease).status == 1
+    said("rename", f"{lease}-b", lease)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("extend", "--until", "2026-12-08"),
+        ("extend",),
+        ("shrink", "--end", "2026-12-25"),
+        ("shrink",),
+        ("shrink", "--role", "server=9"),
+        ("grow", "--role", "server=2"),
+        ("grow", "--role", "server"),
+        ("move", "--start", "next week"),
+    ],
+    ids="-".join,
+)
+def test_a_change_the_wrong_way_is_a_usage_error(
+    sim: Any, lease: str, words: tuple[str, ...]
+) -> None:
+    before = sim.body("lease", "show", lease)
+    told = sim("lease", words[0], lease, *words[1:])
+    assert told.status == 2, told
+    assert "usage: moorage lease" in told.err
+    assert sim.body("lease", "show", lease) == before
+
+
+FLAVOR = ("lease", "create", "--flavor", "m1.small")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("lease", "create", *WEEK), 2),
+        ((*FLAVOR, "--ensemble", "x", *WEEK), 2),
+        (FLAVOR, 2),
+        ((*FLAVOR, *WEEK, "--duration", "1d"), 2),
+        ((*FLAVOR, "--end", "soon"), 2),
+        ((*FLAVOR, "--duration", "soon"), 2),
+        ((*FLAVOR, *WEEK, "--before-start", "everybody"), 2),
+        (("lease", "create", "--ensemble", "x", "--count", "2", *WEEK), 2),
+        ((*FLAVOR, "--start", "2026-11-20", "--duration", "1d"), 1),
+        ((*FLAVOR, "--start", "2026-12-07", "--end", "2026-12-06"), 1),
+        ((*FLAVOR, *WEEK, "--on-end", "explode"), 1),
+        (("lease", "create", "--flavor", "m1.nothing", *WEEK), 1),
+        (("lease", "create", "--ensemble", "nobody", *WEEK), 1),
+        ((*FLAVOR, "--duration", "36000d"), 5),
+        ((*FLAVOR, "--start", "2036-12-07", "--duration", "1d"), 5),
+        (("lease", "create", "--flavor", "m1.2xlarge", "--count", "9", *WEEK), 3),
+        (("lease", "show", "nobody"), 1),
+    ],
+    ids=lambda value: "-".join(value[2:]) if isinstance(value, tuple) else None,
+)
+def test_what_cannot_be_has_its_exit_status(sim: Any, words: tuple[str, ...], status: int) -> None:
+    told = sim(*words)
+    assert told.status == status, told
+    assert told.err
+    assert "Traceback" not in told.err
+
+
+def test_a_tenant_sees_its_own_leases_only(sim: Any, lease: str) -> None:
+    tenant = sim.as_tenant("elsewhere")
+    assert tenant("lease", "show", lease).status == 1
+    assert tenant.body("lease", "list")["leases"] == []
+    assert tenant("lease", "list", "--all-projects").status == 5
+    assert tenant("lease", "gantt").out == "no leases\n"
