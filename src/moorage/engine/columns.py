@@ -72,6 +72,15 @@ class ClassColumns:
         found: Ints = np.minimum(self.max_unit, self.capacity - self.peak)
         return found
 
+    @cached_property
+    def most_by_row(self) -> Ints:
+        """[P] the same per provider row; -1 for those that have not the class."""
+        if len(self.rows) == len(self.position):
+            return self.most
+        found = np.full(len(self.position), -1, dtype=np.int64)
+        found[self.rows] = self.most
+        return found
+
     def peak_over(self, period: Period) -> Ints:
         """[n] the highest occupancy of each inventory at any instant of `period`."""
         if not len(self.timed):

@@ -171,10 +171,10 @@ def gives(view: View, resource_class: ResourceClass, amount: int) -> Bools:
     columns = view.classes.get(resource_class)
     if columns is None:
         return np.zeros(len(view.alive), dtype=np.bool_)
-    fits: Bools = columns.most >= amount
+    fits: Bools = columns.most_by_row >= amount
     if columns.stepped:
-        fits &= _within_units(columns, amount)
-    return spread_over_rows(view, columns, fits)
+        fits &= spread_over_rows(view, columns, _within_units(columns, amount))
+    return fits
 
 
 def _within_units(columns: Stock, amount: int) -> Bools:

@@ -58,6 +58,9 @@ def ranges(
 
     `keys` are ascending, and may be repeated.
     """
+    if len(wanted) == 1:
+        one = values[keys.searchsorted(wanted[0]) : keys.searchsorted(wanted[0], side="right")]
+        return np.zeros(len(one), dtype=np.int64), one.astype(np.int64)
     first = np.searchsorted(keys, wanted, side="left")
     count = np.searchsorted(keys, wanted, side="right") - first
     of = np.repeat(np.arange(len(wanted)), count)

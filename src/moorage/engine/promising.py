@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Rows: TypeAlias = NDArray[np.integer]
     Ints: TypeAlias = NDArray[np.int64]
 
+_FEW: Final = 32
+"""So many rows at most are sorted one by one."""
 _SPARSE: Final = 32
 """Fewer rows than one in so many are sorted; more are marked in the fleet's length."""
 _RARE: Final = 2
@@ -86,6 +88,8 @@ _NOBODY: Final = np.zeros(0, dtype=np.int64)
 
 def distinct(rows: Rows, size: int) -> Ints:
     """Ascending, each once, of rows below `size`."""
+    if len(rows) <= _FEW:
+        return np.array(sorted(set(rows.tolist())), dtype=np.int64)
     if (rows[1:] > rows[:-1]).all():
         return rows.astype(np.int64, copy=False)
     if len(rows) * _SPARSE < size:

@@ -98,6 +98,8 @@ def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
 
 def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
     """Group the trees; `ends` says where the entries of each end."""
+    if len(ends) == 1:
+        return {features.tobytes(): row[None, :]}
     sizes = np.diff(ends, prepend=0)
     size = int(sizes[0])
     if size and (sizes == size).all():

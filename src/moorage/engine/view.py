@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     Rows: TypeAlias = NDArray[np.int32]
     Bools: TypeAlias = NDArray[np.bool_]
     Chosen: TypeAlias = NDArray[np.integer] | slice
-    _Places: TypeAlias = tuple[Rows, Rows, Chosen]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -62,8 +61,8 @@ class Stock(Protocol):
         """[n]."""
 
     @property
-    def most(self) -> Ints:
-        """[n]."""
+    def most_by_row(self) -> Ints:
+        """[P] the largest amount that one more booking without an end can have, or -1."""
 
     @property
     def stepped(self) -> bool:
@@ -131,41 +130,63 @@ class _Each(Mapping[str, U]):
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
-    """One class's columns for some rows; `chosen` are its places in the whole ones."""
+class _Places:
+    """Where some rows stand in one class's columns."""
 
     rows: Rows
+    """[n] those of them that have the class, ascending."""
     position: Rows
+    """[P] index into `chosen` per row, or -1."""
     chosen: Chosen
-    whole: ClassColumns
+    """[n] places in the whole columns."""
+
+
+class _Piece:
+    """One class's columns for the rows of a plot."""
+
+    def __init__(self, whole: ClassColumns, plot: Plot) -> None:
+        self._whole = whole
+        self._plot = plot
+
+    @property
+    def rows(self) -> Rows:
+        return self._places.rows
+
+    @property
+    def position(self) -> Rows:
+        return self._places.position
 
     @property
     def min_unit(self) -> Ints:
-        return self.whole.min_unit[self.chosen]
+        return self._whole.min_unit[self._places.chosen]
 
     @property
     def max_unit(self) -> Ints:
-        return self.whole.max_unit[self.chosen]
+        return self._whole.max_unit[self._places.chosen]
 
     @property
     def step_size(self) -> Ints:
-        return self.whole.step_size[self.chosen]
+        return self._whole.step_size[self._places.chosen]
 
     @property
     def capacity(self) -> Ints:
-        return self.whole.capacity[self.chosen]
+        return self._whole.capacity[self._places.chosen]
 
     @property
     def peak(self) -> Ints:
-        return self.whole.peak[self.chosen]
+        return self._whole.peak[self._places.chosen]
 
     @property
-    def most(self) -> Ints:
-        return self.whole.most[self.chosen]
+    def most_by_row(self) -> Ints:
+        return self._whole.most_by_row[self._plot.chosen]
 
     @property
     def stepped(self) -> bool:
-        return self.whole.stepped
+        return self._whole.stepped
+
+    @cached_property
+    def _places(self) -> _Places:
+        return self._plot.places(self._whole)
 
 
 class Plot:
@@ -186,7 +207,8 @@ class Plot:
             self.root = np.flatnonzero(self.rows == roots[of]).astype(np.int32)[of]
             self._every = np.arange(len(self.rows), dtype=np.int32)
             follow = len(self.rows) > 0 and bool((self.rows[1:] == self.rows[:-1] + 1).all())
-        self._chosen = _span(self.rows) if follow else self.rows
+        self.chosen: Chosen = _span(self.rows) if follow else self.rows
+        """What selects them from columns of the whole fleet."""
         self.alive = np.ones(len(self.rows), dtype=np.bool_)
         self.trees = Grouping(self._every, self.root)
         # Not the snapshot itself: whoever keeps a plot would keep all its bookings.
@@ -195,7 +217,6 @@ class Plot:
         """Masks over the trees."""
         self.aggregates: Mapping[str, Rows] = _Each(snapshot.aggregates, self._members)
         """Members among the trees' rows."""
-        self._places: dict[str, tuple[Rows, _Places]] = {}
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -206,36 +227,30 @@ class Plot:
     @cached_property
     def parent(self) -> Rows:
         """[P]."""
-        above = self._parent[self._chosen]
+        above = self._parent[self.chosen]
+        if isinstance(self.chosen, slice):
+            return np.where(above < 0, -1, above - self.chosen.start).astype(np.int32)
         order = np.argsort(self.rows, kind="stable")
         found = order[np.searchsorted(self.rows, np.maximum(above, 0), sorter=order) % len(order)]
         return np.where(above < 0, -1, found).astype(np.int32)
 
-    def stock(self, name: str, columns: ClassColumns) -> Stock:
-        """One class's columns over the trees."""
-        known = self._places.get(name)
-        if known is None or known[0] is not columns.position:
-            known = self._places[name] = (columns.position, self._places_of(columns))
-        return _Piece(*known[1], columns)
+    def places(self, columns: ClassColumns) -> _Places:
+        """Where its rows stand in one class's columns."""
+        every, chosen = self._every, self.chosen
+        if len(columns.rows) == len(columns.position):  # each provider has the class
+            return _Places(every, every, chosen)
+        at = columns.position[chosen]
+        rows = np.flatnonzero(at >= 0).astype(np.int32)
+        position = np.full(len(at), -1, dtype=np.int32)
+        position[rows] = every[: len(rows)]
+        return _Places(rows, position, at[rows])
 
     def _mask(self, _trait: str, mask: Bools) -> Bools:
-        return mask[self._chosen]
+        return mask[self.chosen]
 
     def _members(self, _aggregate: str, members: Rows) -> Rows:
         at = np.minimum(np.searchsorted(members, self.rows), len(members) - 1)
         return np.flatnonzero(members[at] == self.rows).astype(np.int32)
-
-    def _places_of(self, columns: ClassColumns) -> _Places:
-        every, chosen = self._every, self._chosen
-        if len(columns.rows) == len(columns.position):  # each provider has the class
-            return every, every, chosen
-        at = columns.position[chosen]
-        rows = np.flatnonzero(at >= 0).astype(np.int32)
-        if len(rows) == len(at):
-            return every, every, _span(at) if isinstance(chosen, slice) else at
-        position = np.full(len(at), -1, dtype=np.int32)
-        position[rows] = every[: len(rows)]
-        return rows, position, at[rows]
 
 
 class Part:
@@ -250,7 +265,10 @@ class Part:
         self.trees = plot.trees
         self.traits = plot.traits
         self.aggregates = plot.aggregates
-        self.classes: Mapping[str, Stock] = _Each(classes, plot.stock)
+        self.classes: Mapping[str, Stock] = _Each(classes, self._piece)
+
+    def _piece(self, _name: str, columns: ClassColumns) -> Stock:
+        return _Piece(columns, self._plot)
 
     @property
     def row_of(self) -> Mapping[str, int]:
