@@ -6,6 +6,7 @@ for example `postgresql://postgres@127.0.0.1:5432/postgres`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -68,18 +69,43 @@ def _programs(folder: Path) -> Path:
 class PostgresServer:
     """One server with its own data, which can be killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, copied_from: PostgresServer | None = None) -> None:
+        """A server with data of its own, or a standby that follows another from a copy of its."""
         folder.chmod(0o755)
         self._data = folder / "data"
         self._log = folder / "log"
         self._bin = _programs(folder)
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_port()
+        self._make_folder()
+        if copied_from is not None:
+            self._copy(copied_from)
+            return
+        options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions")
+        self._run("initdb", "-D", str(self._data), "--no-locale", *options)
+
+    def _make_folder(self) -> None:
         self._data.mkdir(mode=0o700)
         if _nobody() is not None:
             os.chown(self._data, pwd.getpwnam("nobody").pw_uid, -1)
-        options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--no-instructions")
-        self._run("initdb", "-D", str(self._data), "--no-locale", *options)
+
+    def _copy(self, other: PostgresServer) -> None:
+        where = f"host=127.0.0.1 port={other.port} user=postgres"
+        how = ("--checkpoint=fast", "--write-recovery-conf", "--no-sync")
+        self._run("pg_basebackup", "-D", str(self._data), "-d", where, *how)
+
+    def follow(self, other: PostgresServer) -> None:
+        """Throw the data away and become a standby of the other, which stands by no more."""
+        self.kill()
+        shutil.rmtree(self._data)
+        self._make_folder()
+        self._copy(other)
+        self.start()
+
+    def promote(self) -> None:
+        """Be the primary from now on."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("SELECT pg_promote(true, 30)")
 
     def _run(self, program: str, *words: str) -> None:
         subprocess.run(
@@ -133,6 +159,17 @@ class PostgresServer:
             self._process.send_signal(how)
             self._process.wait(30)
             self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL to all its processes at once, as when its machine is gone."""
+        if self._process is None:
+            return
+        pid = self._process.pid
+        self._process.send_signal(signal.SIGSTOP)  # it makes no new ones while we count them
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
+        self.end(signal.SIGKILL)
 
     def kill_a_backend(self, pid: int) -> None:
         """SIGKILL to one backend: the server throws everybody out and recovers."""

@@ -83,7 +83,8 @@ def test_a_private_database_is_gone_when_closed() -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("nonsense", "not a database URL"),
+        ("nonsense", "^not a database URL, such as sqlite:///path"),
+        ("postgresql://me@one:5432,two:5432/db", r"several hosts are written .*host=one:5432&"),
         ("oracle://host/db", "no support for oracle"),
         ("sqlite:////no/such/directory/ledger.db", "no such directory"),
     ],

@@ -102,8 +102,12 @@ def connect(url: str) -> Backend:
 def _parsed(url: str) -> URL:
     try:
         return make_url(url)
-    except ArgumentError as error:
-        raise InvalidDescription(f"not a database URL: {error}", path="database") from error
+    except (ArgumentError, ValueError) as error:  # the second of a port that is no number
+        raise InvalidDescription(
+            "not a database URL, such as sqlite:///path or postgresql://user@host:5432/name;"
+            " several hosts are written postgresql://user@/name?host=one:5432&host=two:5432",
+            path="database",
+        ) from error
 
 
 def _upgrade(backend: Backend, connection: Connection, now: Instant) -> None:

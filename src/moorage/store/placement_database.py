@@ -66,8 +66,10 @@ def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
         driver = _DRIVERS.get(parsed.get_backend_name())
-    except ArgumentError as error:
-        raise InvalidDescription(f"not a database URL: {error}", path="from") from error
+    except (ArgumentError, ValueError) as error:  # the second of a port that is no number
+        raise InvalidDescription(
+            "not a database URL, such as mysql+pymysql://user:password@host/placement", path="from"
+        ) from error
     if driver is None:
         raise InvalidDescription(
             f"no support for {parsed.get_backend_name()} databases;"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
     from tests.servers.replica import Replica
+
+
+WORKER, SERVICE, DATABASE = "HTTP worker", "supervisor with all its processes", "database server"
+ALL: Final = (WORKER, WORKER, WORKER, SERVICE, DATABASE)
+"""What is killed, as often as it is named."""
 
 
 class Killer:
@@ -22,9 +27,11 @@ class Killer:
         restart: Callable[[], None] | None,
         dice: random.Random,
         per_minute: float,
+        aims: Sequence[str] = ALL,
     ) -> None:
         self.done: Counter[str] = Counter()
         self._served, self._restart = served, restart
+        self._aims = [one for one in aims if one != DATABASE or restart is not None]
         self._dice, self._per_second = dice, per_minute / 60
         self._due = self._next()
 
@@ -41,23 +48,19 @@ class Killer:
             self._due = self._next()
 
     def _kill(self) -> None:
-        deeds = [self._worker] * 3 + [self._service]
-        if self._restart is not None:
-            deeds.append(self._database)
-        self._dice.choice(deeds)()
+        aim = self._dice.choice(self._aims)
+        {WORKER: self._worker, SERVICE: self._service, DATABASE: self._database}[aim]()
+        self.done[aim] += 1
 
     def _worker(self) -> None:
         self._dice.choice(self._served).kill_worker()
-        self.done["HTTP worker"] += 1
 
     def _service(self) -> None:
         one = self._dice.choice(self._served)
         one.down()
         one.start()
         one.up()
-        self.done["supervisor with all its processes"] += 1
 
     def _database(self) -> None:
         assert self._restart is not None
         self._restart()
-        self.done["database server"] += 1

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from tests.scenarios.soak.clients import MOVING, STEADY, TOTAL, Client
 from tests.scenarios.soak.judging import Watcher, judge
-from tests.scenarios.soak.killing import Killer
+from tests.scenarios.soak.killing import ALL, Killer
 from tests.scenarios.soak.report import TITLE, Soaked, as_markdown
 from tests.servers import mariadb, postgres
 from tests.servers.replica import Replica
@@ -47,6 +47,8 @@ class Plan:
     clients: int = 64
     services: int = 3
     kills_per_minute: float = 0.0
+    aims: tuple[str, ...] = ALL
+    """What is killed, as often as it is named."""
     seed: int = 20261121
 
 
@@ -91,7 +93,8 @@ def soak(
             for number in range(plan.clients)
         ]
         watcher = Watcher(store, killing=killing)
-        killer = Killer(served, restart, random.Random(plan.seed), plan.kills_per_minute)
+        dice = random.Random(plan.seed)
+        killer = Killer(served, restart, dice, plan.kills_per_minute, plan.aims)
         threads = [Thread(target=client.run, args=(stop,)) for client in clients]
         threads.append(Thread(target=watcher.run, args=(stop,)))
         began = time.monotonic()

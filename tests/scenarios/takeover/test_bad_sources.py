@@ -225,6 +225,6 @@ def test_a_database_that_is_none_of_placement(tmp_path: Path) -> None:
     with pytest.raises(Busy, match="unable to open"):
         read_placement(f"sqlite:///{tmp_path / 'no.db'}")
     assert not (tmp_path / "no.db").exists()
-    for url, told in (("oracle://x/y", "no support"), ("what", "not a database URL")):
+    for url, told in (("oracle://x/y", "no support"), ("what", "^not a database URL, such")):
         with pytest.raises(InvalidDescription, match=told):
             read_placement(url)

@@ -1,0 +1,78 @@
+"""A standby takes the primary's place under services that are busy (ADR-0007)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.scenarios.soak.killing import DATABASE
+from tests.scenarios.soak.report import as_markdown
+from tests.scenarios.soak.soak import Plan, soak
+from tests.servers.pair import SYNCHRONOUS
+
+from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.servers.pair import Pair
+
+pytestmark = [pytest.mark.slow, pytest.mark.process]
+
+
+def test_services_go_on_and_nothing_acknowledged_is_lost(
+    tmp_path: Path, postgres_pair: Pair
+) -> None:
+    """The soak judges: every acknowledged write stands, and was seen at once on every service."""
+    postgres_pair.wait_for_each_other(SYNCHRONOUS)
+    plan = Plan(seconds=15, clients=8, services=2, kills_per_minute=15, aims=(DATABASE,))
+    found = soak(
+        tmp_path,
+        postgres_pair.make("moorage"),
+        plan,
+        restart=postgres_pair.fail_over_and_replace,
+    )
+    told = as_markdown(found, kind="failover", command=())
+    assert not found.wrong, told
+    assert found.kills[DATABASE] > 0, told
+    assert found.done["PUT allocations 204"] > 20, told
+
+
+def test_readers_notice_that_a_standby_has_less(postgres_pair: Pair) -> None:
+    """Without waiting for the standby: what they had seen and it never got is gone everywhere.
+
+    The numbers of the lost commits are given again, to others.
+    """
+    url = postgres_pair.make("moorage")
+    store, other = open_store(url), open_store(url)
+    postgres_pair.wait_for_each_other(SYNCHRONOUS)
+    stock = PutInventories("a", (Inventory("VCPU", 1_000),), None)
+    store.commit(Changeset((CreateProvider("a", "a"), stock)))
+    claim(store, "kept")
+    postgres_pair.wait_for_each_other("")
+    postgres_pair.standby.kill()
+    for number in range(5):
+        claim(store, f"lost-{number}")
+    assert [used(one) for one in (store, other)] == [6, 6]
+    postgres_pair.primary.kill()
+    postgres_pair.standby.start()
+    postgres_pair.fail_over()
+    for number in range(5):
+        claim(store, f"new-{number}")
+    fresh = open_store(url)
+    assert [used(one) for one in (store, other, fresh)] == [6, 6, 6]
+    assert store.consumer("lost-0") is None
+    for one in (store, other, fresh):
+        one.close()
+
+
+def claim(store: Ledger, consumer: str) -> None:
+    change = ReplaceAllocations(Consumer(consumer), {"a": {"VCPU": 1}}, None)
+    store.commit(Changeset((change,)))
+
+
+def used(store: Ledger) -> int:
+    return int(store.snapshot().classes["VCPU"].used.sum())
