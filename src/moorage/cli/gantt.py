@@ -125,8 +125,8 @@ def _axis(marks: Sequence[Tick], scale: Scale, now: Instant) -> str:
     for tick in marks:
         if (at := scale.at(tick.instant)) < scale.columns:
             line[at] = "┬"
-    if (at := _now_column(scale, now)) is not None:
-        line[at] = NOW
+    if (here := _now_column(scale, now)) is not None:
+        line[here] = NOW
     return "".join(line)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import MAXYEAR
+from datetime import MAXYEAR, UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, from_datetime, to_datetime
@@ -84,12 +84,9 @@ def _firsts(window: Period, months: int) -> Iterator[Instant]:
     start = to_datetime(window.start)
     month = -(-(start.year * 12 + start.month - 1) // months) * months
     while month < MAXYEAR * 12:
-        at = from_datetime(start.replace(year=month // 12, month=month % 12 + 1, **_MIDNIGHT))
+        at = from_datetime(datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC))
         if at >= window.end:
             return
         if at >= window.start:
             yield at
         month += months
-
-
-_MIDNIGHT: Final = {"day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
