@@ -78,6 +78,13 @@ class Backend(Protocol):
             Busy: the database is away.
         """
 
+    def ask(self, *questions: Question) -> Sequence[Rows]:
+        """As `read`, when all there is to ask is known beforehand.
+
+        Raises:
+            Busy: the database is away.
+        """
+
     def write(self, work: Callable[[Session], T]) -> T:
         """Do work in one transaction, which leaves nothing behind if it raises.
 

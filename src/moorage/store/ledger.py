@@ -95,7 +95,7 @@ class Ledger:
 
     def provider(self, uuid: str) -> ResourceProvider:
         """See `Store`."""
-        return self._backend.read(lambda session: states.provider(session, uuid))
+        return states.provider(self._backend, uuid)
 
     # --- names and bookings ---------------------------------------------------------------
 
@@ -105,11 +105,11 @@ class Ledger:
 
     def traits(self, names: Collection[str] | None = None) -> Sequence[Named]:
         """See `Store`."""
-        return self._backend.read(lambda session: read.traits(session, names))
+        return read.traits(self._backend, names)
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
         """See `Store`."""
-        return self._backend.read(lambda connection: read.consumer(connection, uuid))
+        return read.consumer(self._backend, uuid)
 
     def allocations_of_provider(self, uuid: str) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`."""

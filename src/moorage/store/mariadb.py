@@ -35,12 +35,12 @@ from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
 
     from moorage.domain.period import Instant
-    from moorage.store.session import Session
+    from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
 
@@ -124,6 +124,10 @@ class MariadbBackend:
     def read(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
         return self._stubbornly(lambda: self._reading(work))
+
+    def ask(self, *questions: Question) -> Sequence[Rows]:
+        """See `Backend`."""
+        return self.read(lambda session: session.ask(*questions))
 
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""

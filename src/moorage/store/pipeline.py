@@ -7,19 +7,23 @@ sent here, by `psycopg.pq`; what they find is turned into values by psycopg.
 
 from __future__ import annotations
 
+import re
 import select
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
+from sqlalchemy import text as sql
 
 from moorage.store.session import Rows, in_general_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sqlalchemy import ClauseElement, Dialect
 
@@ -27,11 +31,16 @@ if TYPE_CHECKING:
     from moorage.store.statements import Parameters, Speech
 
 _NOTHING: Mapping[str, Any] = {}
+_END: Final = sql("COMMIT")
 _AT_ONCE: Final = 500
 """Statements sent before their answers are read."""
 _DONE: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 STALE: Final = frozenset({"0A000", "26000"})
 """A prepared statement whose columns a migration has changed; one that the server has forgotten."""
+_VALUES: Final = " VALUES "
+_PLACEHOLDER: Final = re.compile(r"\$(\d+)")
+_ROWS: Final = 16
+"""The most rows of one insertion; for each number of them a statement is prepared."""
 _UNPREPARED: Final = frozenset({"COMMIT", "ROLLBACK"})
 """So short that preparing them gains nothing, and so seen by whoever watches the connection."""
 
@@ -261,7 +270,14 @@ class PipelineSession:
         """See `Session`."""
         every: Any = [parameters] if isinstance(parameters, dict) or not parameters else parameters
         worded = self._speech.worded(statement, every[0])
-        self._waiting += [Call(worded.text, worded.arguments(given)) for given in every]
+        self._waiting += _joined(worded.text, [worded.arguments(given) for given in every])
+
+    def only(self, *questions: Question) -> Sequence[Rows]:
+        """Begin, ask and end the transaction in one round trip; nothing more can be asked."""
+        if len(questions) == 1:
+            self._waiting.clear()  # a statement by itself is a transaction
+            return self.ask(*questions)
+        return self.ask(*questions, (_END, _NOTHING))[:-1]
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
         """See `Session`. Placeholders are `$1`, `$2`, ..."""
@@ -292,6 +308,27 @@ class PipelineSession:
 def told(error: psycopg.Error, text: str, dialect: Dialect, wire: Wire | None) -> Exception:
     """In SQLAlchemy's terms, as every other error of the database."""
     return in_general_terms(dialect, error, text, broken=wire is None or wire.broken)
+
+
+def _joined(text: str, every: Sequence[Sequence[Any]]) -> Iterator[Call]:
+    """A call for each set of arguments; for insertions, one for several of them."""
+    if len(every) == 1 or _VALUES not in text:
+        yield from (Call(text, one) for one in every)
+        return
+    for start in range(0, len(every), _ROWS):
+        some = every[start : start + _ROWS]
+        yield Call(_of_rows(text, len(some), len(some[0])), [*chain.from_iterable(some)])
+
+
+@lru_cache(maxsize=1_000)
+def _of_rows(text: str, rows: int, width: int) -> str:
+    """An insertion of one row of `width` placeholders as one of several."""
+    before, values, row = text.partition(_VALUES)
+    return f"{before}{values}{', '.join(_shifted(row, at * width) for at in range(rows))}"
+
+
+def _shifted(row: str, by: int) -> str:
+    return _PLACEHOLDER.sub(lambda found: f"${int(found[1]) + by}", row)
 
 
 def _columns(answer: Any) -> list[str]:  # noqa: ANN401 - the library's result

@@ -30,12 +30,12 @@ from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
 
     from moorage.domain.period import Instant
-    from moorage.store.session import Session
+    from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
 
@@ -64,8 +64,10 @@ _STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8)
 _LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
 _SETTINGS: Final = (
     "SET application_name = 'moorage'",
-    # Plans are kept while tables grow from nothing; what is looked up by key has an index.
+    # Plans are kept while tables grow from nothing, and not made anew for other keys; what is
+    # looked up by key has an index.
     "SET enable_seqscan = off",
+    "SET plan_cache_mode = force_generic_plan",
     "SET jit = off",
     f"SET lock_timeout = {int(WAIT * 1000)}",
     # A writer that was stopped in its tracks must not keep its locks for ever.
@@ -115,6 +117,15 @@ class PostgresBackend:
     def read(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
         return self._stubbornly(lambda: self._reading(work))
+
+    def ask(self, *questions: Question) -> Sequence[Rows]:
+        """See `Backend`. One round trip."""
+
+        def asking() -> Sequence[Rows]:
+            with self._lent(_READ) as session:
+                return session.only(*questions)
+
+        return self._stubbornly(asking)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""

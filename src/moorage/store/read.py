@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.templates import Template
     from moorage.store.codec import Shape
-    from moorage.store.session import Session
+    from moorage.store.session import Asked, Question, Session
     from moorage.usecases.ports import Page
 
     T = TypeVar("T")
@@ -63,15 +63,12 @@ def resource_classes(connection: Session) -> list[Named]:
     return [Named(row.name, row.updated_at) for row in connection.execute(_CLASSES)]
 
 
-def traits(connection: Session, names: Collection[str] | None) -> list[Named]:
+def traits(asked: Asked, names: Collection[str] | None) -> list[Named]:
     """Traits by name: every one, or those of these names that exist."""
-    if names is None:
-        return [Named(row.name, row.updated_at) for row in connection.execute(_TRAITS)]
-    return [
-        Named(row.name, row.updated_at)
-        for some in chunks(names)
-        for row in connection.execute(_TRAITS_NAMED, {"names": some})
-    ]
+    questions: list[Question] = [(_TRAITS, {})]
+    if names is not None:
+        questions = [(_TRAITS_NAMED, {"names": some}) for some in chunks(names)]
+    return [Named(row.name, row.updated_at) for found in asked.ask(*questions) for row in found]
 
 
 # --- bookings -------------------------------------------------------------------------------
@@ -84,9 +81,9 @@ def _owned(found: Iterable[Any]) -> list[Owned]:
     return [(owners[one.consumer], one) for one in rows.bookings(every)]
 
 
-def consumer(connection: Session, uuid: str) -> tuple[Consumer, list[Booking]] | None:
+def consumer(asked: Asked, uuid: str) -> tuple[Consumer, list[Booking]] | None:
     """A consumer and its allocations, or None without any."""
-    found = _owned(connection.execute(_OF_CONSUMER, {"consumer": uuid}))
+    found = _owned(asked.ask((_OF_CONSUMER, {"consumer": uuid}))[0])
     return (found[0][0], [booking for _, booking in found]) if found else None
 
 

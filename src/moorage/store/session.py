@@ -79,7 +79,14 @@ class Rows(list[Any]):
         return self.one()[0] if self else None
 
 
-class Session(Protocol):
+class Asked(Protocol):
+    """Who answers: a transaction, or a database that makes one for it."""
+
+    def ask(self, *questions: Question) -> Sequence[Rows]:
+        """Run several statements that see one state, at one go where the database can."""
+
+
+class Session(Asked, Protocol):
     """A transaction of one database."""
 
     @property
@@ -100,9 +107,6 @@ class Session(Protocol):
 
     def scalar(self, statement: ClauseElement, parameters: Parameters = ...) -> Any:  # noqa: ANN401
         """The first column of the first row, or None."""
-
-    def ask(self, *questions: Question) -> Sequence[Rows]:
-        """Run several statements, at one go where the database can."""
 
     def do(
         self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = ...

@@ -32,12 +32,12 @@ from moorage.store.statements import Speech
 from moorage.store.turnstile import Turnstile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
 
     from moorage.domain.period import Instant
-    from moorage.store.session import Session
+    from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
 
@@ -88,6 +88,8 @@ class SqliteBackend:
         if not path.parent.is_dir():
             raise InvalidDescription(f"no such directory: {path.parent}", path="database")
         self._turnstile = Turnstile()
+        self._writes: Any = None
+        """The connection that writes, once there is one; the driver's own."""
         try:
             # Beside the database, and never unlinked: a lock on a lost file locks nothing.
             self._gate = path.with_name(path.name + "-writer").open("ab")
@@ -129,13 +131,17 @@ class SqliteBackend:
         with _plainly(), self._lent() as session, _reading(session):
             return work(session)
 
+    def ask(self, *questions: Question) -> Sequence[Rows]:
+        """See `Backend`."""
+        return self.read(lambda session: session.ask(*questions))
+
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`. The work is done once.
 
         Raises:
             Unavailable: as for `read`; nothing was written.
         """
-        with _plainly(), self._writing_alone(), self._lent() as session, _writing(session):
+        with _plainly(), self._writing_alone(), self._pen() as session, _writing(session):
             return work(session)
 
     def _revision(self) -> int:
@@ -153,14 +159,38 @@ class SqliteBackend:
     @contextmanager
     def _lent(self) -> Iterator[CursorSession]:
         """A connection from the pool, for one transaction."""
-        try:
-            lent = self._engine.raw_connection()
-        except sqlite3.Error as error:
-            raise in_general_terms(self._engine.dialect, error, "connect") from error
+        lent = self._borrowed()
         try:
             yield CursorSession(lent.driver_connection, self._speech)
         finally:
             lent.close()
+
+    @contextmanager
+    def _pen(self) -> Iterator[CursorSession]:
+        """The connection of whoever writes alone: the pages it knows stay true between writes."""
+        if self._writes is None:
+            lent = self._borrowed()
+            self._writes = lent.driver_connection
+            lent.detach()
+        try:
+            yield CursorSession(self._writes, self._speech)
+        except (
+            DatabaseError,
+            sqlite3.Error,
+        ):  # whatever it is, a new connection knows nothing of it
+            self._put_down_pen()
+            raise
+
+    def _put_down_pen(self) -> None:
+        if self._writes is not None:
+            self._writes.close()
+            self._writes = None
+
+    def _borrowed(self) -> PoolProxiedConnection:
+        try:
+            return self._engine.raw_connection()
+        except sqlite3.Error as error:
+            raise in_general_terms(self._engine.dialect, error, "connect") from error
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:
@@ -177,13 +207,14 @@ class SqliteBackend:
             self._turnstile.release()
 
     def connections(self) -> Connections:
-        """See `Backend`."""
+        """See `Backend`. One more is kept for writing, one for a look at the revision."""
         pool: Any = self._engine.pool
         return Connections(pool.checkedout(), pool.checkedin(), _POOL + _OVERFLOW)
 
     def close(self) -> None:
         """See `Backend`."""
         self._peek.close()
+        self._put_down_pen()
         self._engine.dispose()
         self._gate.close()
         if self._private is not None:
@@ -207,6 +238,7 @@ def _engine(path: Path) -> Engine:
     engine = create_engine(
         f"sqlite:///{path}",
         pool_size=_POOL,
+        pool_use_lifo=True,  # the one that was used last knows the most pages
         max_overflow=_OVERFLOW,
         # The driver begins nothing by itself; the listener below says how each one begins.
         connect_args={"isolation_level": None, "check_same_thread": False},

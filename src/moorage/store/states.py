@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
-    from moorage.store.session import Session
+    from moorage.store.session import Asked, Session
 
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
 _SOME: Final[Any] = bindparam("providers", expanding=True)
@@ -74,14 +74,14 @@ def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]
         yield from _booked(_assembled(*parts), bookings)
 
 
-def provider(connection: Session, uuid: str) -> ResourceProvider:
+def provider(asked: Asked, uuid: str) -> ResourceProvider:
     """One of them, without its bookings.
 
     Raises:
         NotFound: there is none.
     """
     one = {"providers": [uuid]}
-    found = connection.ask(
+    found = asked.ask(
         (_SOME_PROVIDERS, one),
         (_SOME_INVENTORIES, one),
         (_SOME_TRAITS, one),
