@@ -12,7 +12,7 @@ judged by `peak`, so holds and future bookings reduce candidates although they n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -71,6 +71,12 @@ class CandidateQuery:
     """As before microversion 1.29: no candidate takes from two providers of one tree."""
     anchors: frozenset[int] | None = None
     """Root rows of the only trees that may be anchors; None for all."""
+
+    def of_groups(self, groups: tuple[RequestGroup, ...]) -> CandidateQuery:
+        """The same with groups that want the same resources and traits, of other providers."""
+        found = replace(self, groups=groups)
+        found.__dict__["shape"] = self.shape
+        return found
 
     @cached_property
     def shape(self) -> Shape:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ from moorage.api.placement import query
 from moorage.api.placement.query import Aggregates, Traits
 from moorage.api.placement.refusals import BAD_VALUE, DUPLICATE_KEY, MISSING_VALUE, BadQuery
 from moorage.api.placement.schemas import GROUPED, NUMBERED_SUFFIX, SUFFIX
+from moorage.api.placement.validation import is_uuid_like
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates import CandidateQuery, Rules
 
@@ -25,6 +26,10 @@ MAX_GROUPS: Final = 128
 
 _KEPT: Final = 256
 """Queries that are kept as read: schedulers ask for the same flavors over and over."""
+
+_IN_TREE: Final = "in_tree"
+_SOME_TREE: Final = "00000000-0000-0000-0000-000000000000"
+"""Stands for the tree that a query names, where it does not matter which."""
 
 MAX_DIGITS: Final = 9
 """A limit with more digits is none."""
@@ -46,10 +51,22 @@ class _Parts:
 def read(request: Request) -> CandidateQuery:
     """Read the whole query; of the newest ones it is known already.
 
+    Schedulers ask for the same flavors in tree after tree, so the rest of a query is kept without
+    its trees.
+
     Raises:
         BadQuery: it breaks the grammar, or its parts contradict each other.
     """
-    return _read(_Asked(request.spoken, request.query))
+    trees = {key: value.strip() for key, value in request.query if key.startswith(_IN_TREE)}
+    if not trees or not all(map(is_uuid_like, set(trees.values()))):
+        return _read(_Asked(request.spoken, request.query))
+    rest = tuple((key, _SOME_TREE if key in trees else value) for key, value in request.query)
+    anywhere = _read(_Asked(request.spoken, rest))
+    found = tuple(
+        one if one.in_tree is None else replace(one, in_tree=trees[f"{_IN_TREE}{one.suffix}"])
+        for one in anywhere.groups
+    )
+    return anywhere.of_groups(found)
 
 
 @dataclass(frozen=True, slots=True)
