@@ -77,3 +77,8 @@ def ticking(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[Inst
         monkeypatch.setattr(service.clock, "now", lambda: next(reads))
 
     return start
+
+
+@pytest.fixture(scope="session")
+def edge_fleet() -> str:
+    return (ROOT / "fleets/edge.yaml").read_text(encoding="utf-8")

@@ -87,11 +87,16 @@ def emptied(outfit: Outfit) -> Proof:
 def filters(role: Role, number: int, outfit: Outfit) -> Iterator[tuple[str, Bools]]:
     """Every rule a host must pass for the role alone: reason id and mask [H]."""
     found = _Passing(outfit.proof)
-    yield from found.of_role(role)
-    for slot in outfit.proof.wishes[number].slots:
-        yield from found.of_slot(slot)
+    each = np.ones(outfit.proof.host_count, dtype=np.bool_)
+    for reason, mask in (
+        *found.of_role(role),
+        *(one for slot in outfit.proof.wishes[number].slots for one in found.of_slot(slot)),
+    ):
+        each &= mask
+        yield reason, mask
     alone = outfit.proof.alone(number, 1)
-    yield DEVICES, alone.serves | alone.unsure
+    # Where something cannot be had at all, that has been said.
+    yield DEVICES, alone.serves | alone.unsure | ~each
 
 
 class _Passing:
@@ -132,11 +137,12 @@ class _Passing:
     def of_slot(self, slot: Slot) -> Iterator[tuple[str, Bools]]:
         """That somebody may give the slot at all, and that somebody has so much left."""
         reason = f"{DEVICES}:{slot.group}" if slot.group else "aggregate"
-        yield reason, self._any(slot.own, slot.lends)
+        able = self._any(slot.own, slot.lends)
+        yield reason, able
         for k, amount in slot.amounts:
             room = self._devices.free[:, k] >= amount
             name = self._devices.classes[k]
-            yield f"capacity:{name}", self._any(slot.own & room, slot.lends & room)
+            yield f"capacity:{name}", self._any(slot.own & room, slot.lends & room) | ~able
 
 
 def _narrow(proof: Proof) -> Iterator[tuple[str, Ints, Ints]]:

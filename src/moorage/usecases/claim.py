@@ -18,6 +18,7 @@ from moorage.domain.errors import DuplicateName, NotFound, WrongState
 from moorage.domain.period import Period
 from moorage.usecases.access import own_decision, sees
 from moorage.usecases.compare import Comparison, compare, demand_agreement, read
+from moorage.usecases.compare_groups import as_requested, narrowed
 from moorage.usecases.digest import same_request
 from moorage.usecases.hold import check_held
 from moorage.usecases.labels import domains_of
@@ -119,7 +120,9 @@ def _claim(
     made_claim = new_claim(decision, second, comparison, naming, Period(now, lapses_at))
     if dry_run:
         return Claimed(made_claim, ensemble, comparison, dry_run=True)
-    taken = replace(place, allocations=MappingProxyType({place.host: requested.resources}))
+    role = ensemble.role(second.member.role)
+    groups = as_requested(role, requested.lists)
+    taken = narrowed(place, role, requested.resources, groups)
     changes = taking(ensemble, decision, taken, made_claim, held)
     parts.store.commit(Changeset(changes))
     return Claimed(parts.store.claim(made_claim.id), ensemble, comparison)

@@ -8,12 +8,14 @@ is on no list is refused, since it might.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.describe_groups import LISTS
 from moorage.domain.errors import DescriptionMismatch, InvalidDescription
 from moorage.domain.resources import amounts
+from moorage.usecases.compare_groups import differences, read_lists
 from moorage.usecases.roles import find_flavor
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.resources import Amounts
+    from moorage.usecases.compare_groups import Groups
     from moorage.usecases.ports import Store
 
 IGNORED: Final = frozenset(
@@ -33,7 +36,7 @@ IGNORED: Final = frozenset(
 """Fields of a server request that do not matter for placement here."""
 
 SIZE: Final = frozenset({"flavor", "flavorRef", "resources"})
-MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone"}
+MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone", *LISTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Requested:
     """How its amounts are named in a difference: `flavor` or `resources`."""
     zone: str | None = None
     ignored: tuple[str, ...] = ()
+    lists: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))
+    """`ports`, `volumes` and `groups`, as far as the request gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,10 @@ def read(store: Store, server: Mapping[str, object]) -> Requested:
                 path=f"server.{name}",
             )
     sizes = sorted(SIZE & set(server))
+    if not sizes and LISTS.keys() & set(server):
+        # What is asked for is all in groups, as in a description without a size.
+        traits = _traits(server, "required"), _traits(server, "forbidden")
+        return _requested(server, amounts({}), traits, frozenset(), "resources")
     if len(sizes) != 1:
         raise InvalidDescription(
             "a server needs exactly one of flavorRef, flavor and resources", path="server.flavorRef"
@@ -96,6 +105,7 @@ def compare(role: Role, requested: Requested, zones: frozenset[str]) -> Comparis
         *_required(role, requested),
         *_forbidden(role, requested),
         *_zone(requested, zones),
+        *(_difference(*one) for one in differences(role, requested.lists)),
     ]
     effects = {one["effect"] for one in diff}
     verdict = "differs" if effects - {"narrower"} else "narrower" if effects else "matches"
@@ -132,6 +142,7 @@ def _requested(
         prefix=prefix,
         zone=zone,
         ignored=tuple(sorted(IGNORED & set(server))),
+        lists=read_lists(server),
     )
 
 

@@ -14,8 +14,9 @@ from moorage.usecases.standing import MemberStatus
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
-    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Place
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.looking import Look
@@ -78,7 +79,9 @@ def decision_for(
         ),
         places=MappingProxyType(
             {
-                name: stand.places[name] if name in request.fixed else found.place(name)
+                name: _kept(stand.places[name], answer.before, name)
+                if name in request.fixed
+                else found.place(name)
                 for name in request.members
             }
         ),
@@ -91,6 +94,13 @@ def decision_for(
         preemptible=ask.preemptible,
         lease_id=None if proposal.promise is None else proposal.promise.lease_id,
     )
+
+
+def _kept(place: Place, before: Decision | None, name: MemberName) -> Place:
+    """A standing member's place; bookings do not say which group each is of, its decision does."""
+    known = None if before is None else before.places.get(name)
+    same = known is not None and known.allocations == place.allocations
+    return known if known is not None and same else place
 
 
 def inherited_end(ask: Ask, before: Decision | None, now: Instant) -> Instant | None:

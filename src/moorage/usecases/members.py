@@ -226,6 +226,12 @@ def _size(
     taken = Counter[str]()
     for booking in bookings:
         taken.update(booking.amounts)
+    # Bookings do not say which group they are of: what the role's groups take is theirs.
+    for group in role.groups:
+        taken.subtract(group.resources)
     return Requested(
-        MappingProxyType(dict(taken)), frozenset(role.required), role.forbidden, "resources"
+        MappingProxyType({name: amount for name, amount in taken.items() if amount}),
+        frozenset(role.required),
+        role.forbidden,
+        "resources",
     )

@@ -13,6 +13,7 @@ from moorage.domain.period import Period
 from moorage.usecases.access import own_decision
 from moorage.usecases.claim import Claimed, check_begun, claim, new_claim, zones_of
 from moorage.usecases.compare import Comparison, compare, read
+from moorage.usecases.compare_groups import as_requested
 from moorage.usecases.hold import check_held
 from moorage.usecases.leases.carried import carried_on
 from moorage.usecases.limits import claim_within
@@ -115,11 +116,14 @@ def _roles(ensemble: Ensemble, role: Role, requested: Requested) -> tuple[Role, 
     All its other members are fixed, and a fixed member's size is in its bookings, so only the
     one placed now is measured by it.
     """
+    named = {one.name for one in as_requested(role, requested.lists)}
     sized = replace(
         role,
         resources=requested.resources,
         required=tuple(sorted({*role.required, *requested.required}, key=sorted)),
         forbidden=role.forbidden | requested.forbidden,
+        groups=as_requested(role, requested.lists),
+        same_subtree=tuple(names & named for names in role.same_subtree),
     )
     return tuple(sized if one.name == role.name else one for one in ensemble.roles)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from moorage.engine.wishes import words
 from moorage.policies.registry import parse
 from moorage.usecases.roles import resolve
 
@@ -61,10 +62,23 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
         ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
         ("member_of", _groups(known.member_of), _groups(role.member_of)),
         ("tags", sorted(known.tags), sorted(role.tags)),
+        ("groups", _devices(known), _devices(role)),
     )
     for field, before, after in fields:
         if before != after:
             yield _difference(f"{role.name}.{field}", before, after)
+
+
+def _devices(role: Role) -> list[list[str]]:
+    """Ports, volumes and groups with what they ask for, and how they hang together."""
+    asked = [
+        [one.kind, one.name, words(one.resources, one.required), f"beside: {one.beside}"]
+        + sorted(one.forbidden)
+        + ["|".join(sorted(any_of)) for any_of in one.member_of]
+        for one in sorted(role.groups, key=lambda one: (one.kind, one.name))
+    ]
+    together = [["same_subtree", *sorted(names)] for names in role.same_subtree]
+    return [*asked, *sorted(together), *([["isolate"]] if role.isolate else [])]
 
 
 def _groups(groups: tuple[frozenset[str], ...]) -> list[list[str]]:

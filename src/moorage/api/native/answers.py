@@ -234,6 +234,7 @@ class ConflictPart(Struct, frozen=True, omit_defaults=True):
 
     policy: str | None = None
     resources: str | None = None
+    devices: str | None = None
     traits: str | None = None
     aggregates: str | None = None
     booked: str | None = None
