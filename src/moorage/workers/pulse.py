@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import MoorageError
@@ -23,6 +23,7 @@ _log = logging.getLogger(__name__)
 INTERVAL: Final = 1.0
 STALE: Final = 4.0
 """Seconds after which a look that has not come back counts as a failure."""
+_OVERDUE: Final = f"looking at it takes more than {STALE:g} s"
 
 
 class NotReady(MoorageError):
@@ -38,12 +39,16 @@ class _Seen:
     said: bool = False
     """Whether the log has the problem."""
 
+    def is_overdue(self) -> bool:
+        """Whether the look after it has not come back for too long."""
+        return time.monotonic() - self.at > STALE
+
 
 class Pulse:
     """The looks at all parts.
 
     `looks` are functions that raise when their part is not usable; `told` hears of each look's
-    result, by name.
+    result, by name, and while a look does not come back that its part is not usable.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class Pulse:
         self._looks = looks
         self._told = told
         self._seen: dict[str, _Seen] = {}
+        self._telling = Lock()
         self._stop = Event()
 
     def start(self, *, interval: float = INTERVAL) -> None:
@@ -64,6 +70,7 @@ class Pulse:
             Thread(
                 target=self._beat, args=(name, interval), name=f"pulse-{name}", daemon=True
             ).start()
+        Thread(target=self._watch, args=(interval,), name="pulse-watch", daemon=True).start()
 
     def close(self) -> None:
         """Look no more."""
@@ -81,26 +88,40 @@ class Pulse:
         seen = self._seen[name]
         if seen.problem:
             raise NotReady(seen.problem)
-        if time.monotonic() - seen.at > STALE:
-            raise NotReady(f"looking at it takes more than {STALE:g} s")
+        if seen.is_overdue():
+            raise NotReady(_OVERDUE)
 
     def _beat(self, name: str, interval: float) -> None:
         while not self._stop.wait(interval):
             self._look(name)
 
+    def _watch(self, interval: float) -> None:
+        while not self._stop.wait(interval):
+            for name in self._looks:
+                with self._telling:
+                    seen = self._seen[name]
+                    if not seen.is_overdue():
+                        continue
+                    if not seen.said:
+                        _log.error("not ready: %s: %s", name, seen.problem or _OVERDUE)
+                        seen.said = True
+                    self._told(name, False)  # noqa: FBT003 - as a look tells it
+
     def _look(self, name: str) -> None:
-        before = self._seen.get(name, _Seen(0))
         begun, problem = time.monotonic(), ""
         try:
             self._looks[name]()
         except Exception as error:  # noqa: BLE001 - whatever it is, the part is not usable
             problem = str(error) or type(error).__name__
-        # Said when it lasts: at the start, and while a part is replaced, it may be away a moment.
-        lasts = bool(before.problem) or time.monotonic() - begun > INTERVAL
-        said = bool(problem) and (before.said or lasts)
-        if said and not before.said:
-            _log.error("not ready: %s: %s", name, problem)
-        elif before.said and not problem:
-            _log.warning("ready again: %s", name)
-        self._seen[name] = _Seen(time.monotonic(), problem, said)
-        self._told(name, not problem)
+        with self._telling:
+            before = self._seen.get(name, _Seen(0))
+            # Said when it lasts: at the start, and while a part is replaced, it may be away a
+            # moment.
+            lasts = bool(before.problem) or time.monotonic() - begun > INTERVAL
+            said = bool(problem) and (before.said or lasts)
+            if said and not before.said:
+                _log.error("not ready: %s: %s", name, problem)
+            elif before.said and not problem:
+                _log.warning("ready again: %s", name)
+            self._seen[name] = _Seen(time.monotonic(), problem, said)
+            self._told(name, not problem)
