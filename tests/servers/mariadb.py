@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 import pytest
 from sqlalchemy import make_url
+from tests.servers.guard import guard, released
 from tests.servers.ports import free_port
 
 from moorage.store import open_store
@@ -154,6 +155,7 @@ class MariadbServer:
             self._process = subprocess.Popen(
                 words, user=_nobody(), stdout=log, stderr=log, cwd="/", start_new_session=True
             )
+        guard(self._process)
         self._wait()
 
     def _wait(self) -> None:
@@ -189,6 +191,7 @@ class MariadbServer:
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait(30)
+            released(self._process)
             self._process = None
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from sqlalchemy import make_url
+from tests.servers.guard import guard, released
 from tests.servers.ports import free_port
 
 from moorage.store import open_store
@@ -134,6 +135,7 @@ class PostgresServer:
             self._process = subprocess.Popen(
                 words, user=_nobody(), stdout=log, stderr=log, cwd="/", start_new_session=True
             )
+        guard(self._process)
         self.wait()
 
     def wait(self) -> None:
@@ -158,6 +160,7 @@ class PostgresServer:
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(30)
+            released(self._process)
             self._process = None
 
     def kill(self) -> None:

@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.servers.guard import guard, released
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -53,6 +55,7 @@ class Replica:
                 env={**kept, "HOME": str(self._folder)},
                 start_new_session=True,
             )
+        guard(self._process)
 
     def up(self) -> None:
         """Wait until it answers."""
@@ -116,6 +119,7 @@ class Replica:
         self.kill_everything()
         if self._process is not None:
             self._process.wait(20)
+            released(self._process)
             assert self._process.stdout is not None
             self._process.stdout.close()
             self._process = None
