@@ -92,9 +92,10 @@ def _credentials(caller: Caller) -> dict[str, Any]:
 def _read(path: Path, known: Mapping[str, str]) -> _Overrides:
     given = _mapping(path)
     prefixes = {name.partition(":")[0] for name in known if ":" in name}
+    aliases = set(_REFERENCE.findall(" ".join(given.values())))
     for name in given:
         prefix, colon, _ = name.partition(":")
-        if colon and prefix in prefixes and name not in known:
+        if colon and name not in known and (prefix in prefixes or name not in aliases):
             raise InvalidDescription(f"policy file {path}: there is no rule {name}", path=name)
     rules = policy.Rules.from_dict({**known, **given})
     for name, check in given.items():

@@ -1,6 +1,7 @@
 """Route by role, and project by project."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,18 @@ def test_a_file_may_speak_of_both_apis_and_mistakes_are_told(tmp_path: Path) -> 
         access_by(RulesConfig(str(file)), others)
     with pytest.raises(InvalidDescription, match="there is no rule moorage:fleet:shwo"):
         placement_rules.access_by(RulesConfig(str(file)), KNOWN)
+    file.write_text('"morage:fleet:show": "@"\n')
+    with pytest.raises(InvalidDescription, match="there is no rule morage:fleet:show"):
+        access_by(RulesConfig(str(file)), others)
+
+
+def test_a_file_may_have_aliases_of_any_name_that_it_refers_to(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text('"site:crew": "role:crew"\n"moorage:fleet:show": "rule:site:crew"\n')
+    crew = replace(OPERATOR, roles=frozenset({"crew"}))
+    access = access_by(RulesConfig(str(file)), placement_rules.defaults(new=False))
+    assert access("moorage:fleet:show", crew, None)
+    assert not access("moorage:fleet:show", OPERATOR, None)
 
 
 def leased(service: Service) -> str:
