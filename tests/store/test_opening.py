@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, literal, select
 
 from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store import open_store, sqlite, tables
+from moorage.store import is_missing, open_store, sqlite, tables
 from moorage.store.opening import connect
 from moorage.store.sqlite import SqliteBackend
 from moorage.store.upgrade import upgrade
@@ -122,3 +122,13 @@ def test_a_foreign_lock_ends_in_busy_and_writes_nothing(
     assert store._backend.write(lambda session: session.scalar(select(literal(1)))) == 1
     stranger.close()
     store.close()
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
+def test_looking_for_a_ledger_makes_none(request: pytest.FixtureRequest, kind: str) -> None:
+    databases = request.getfixturevalue(f"{kind}_databases")
+    url = databases.empty()
+    assert is_missing(url)
+    assert is_missing(url)
+    open_store(url).close()
+    assert not is_missing(url)

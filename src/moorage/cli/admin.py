@@ -74,7 +74,9 @@ def present_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
 
     url = _configured(args).database
     if is_missing(url):
-        raise InvalidDescription(f"there is no ledger at {url}", path="database")
+        # Of a server not the URL: it may have a password.
+        where = f"at {url}" if url.startswith("sqlite:") else "in the database: it is empty"
+        raise InvalidDescription(f"there is no ledger {where}", path="database")
     with _opened(url) as store:
         yield store
 

@@ -16,7 +16,7 @@ from moorage.cli.admin import (
 )
 from moorage.cli.command import Command
 from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
-from moorage.cli.shipped import Unreadable, reading
+from moorage.cli.shipped import Unreadable, Unwritable, reading
 from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
@@ -70,9 +70,12 @@ class Export(Command):
             return None
         path = Path(args.output)
         fresh = path.with_name(f".{path.name}.new")
-        with fresh.open("wb") as file:
-            _write(every, file.write)
-        fresh.replace(path)
+        try:
+            with fresh.open("wb") as file:
+                _write(every, file.write)
+            fresh.replace(path)
+        except OSError as error:
+            raise Unwritable(f"{path}: {error.strerror or error}") from error
         body = {"file": args.output, "requests": len(every)}
         return Shown(body, f"wrote {counted(len(every), 'request')} to {args.output}")
 

@@ -29,6 +29,10 @@ class Unreadable(MoorageError):
     """A file that cannot be read, and why."""
 
 
+class Unwritable(MoorageError):
+    """A file that cannot be written, and why."""
+
+
 class Misread(InvalidDescription):
     """A mistake in a file: which file, beside where in it."""
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from moorage.domain.errors import InvalidDescription
 from moorage.store.ledger import Ledger
-from moorage.store.upgrade import is_current, upgrade
+from moorage.store.upgrade import is_current, is_empty, upgrade
 from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
@@ -53,15 +53,21 @@ def open_store(
 
 
 def is_missing(database_url: str) -> bool:
-    """Whether opening the ledger would make its file: so far only SQLite's are made by opening.
+    """Whether opening the ledger would make it: SQLite's file, on a server the tables.
 
     Raises:
-        InvalidDescription: not a database URL.
+        InvalidDescription: not a database URL, or the server has no such database.
+        Busy: the server is away.
     """
     parsed = _parsed(database_url)
-    if parsed.get_backend_name() != "sqlite" or parsed.database in {None, "", ":memory:"}:
-        return False
-    return not Path(str(parsed.database)).exists()
+    if parsed.get_backend_name() == "sqlite":
+        private = parsed.database in {None, "", ":memory:"}
+        return not private and not Path(str(parsed.database)).exists()
+    backend = connect(database_url)
+    try:
+        return backend.look(is_empty)
+    finally:
+        backend.close()
 
 
 def connect(url: str) -> Backend:

@@ -94,6 +94,11 @@ def is_current(connection: Connection) -> bool:
     )
 
 
+def is_empty(connection: Connection) -> bool:
+    """Whether nobody ever made a ledger here; only reads."""
+    return not MigrationContext.configure(connection).get_current_heads()
+
+
 def upgrade(connection: Connection, *, now: Instant) -> None:
     """Run the migrations that are missing, then add standard names that are new.
 

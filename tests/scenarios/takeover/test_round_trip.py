@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from tests.servers.reference import Cloud, named
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.servers.postgres import Databases
     from tests.servers.reference import Placement
 
     from moorage.domain.content import Content
@@ -181,6 +183,8 @@ def test_the_written_requests_are_replayed(
 ) -> None:
     assert admin("admin", "import", "placement", "--from", f"sqlite:///{cloud_file}").status == 0
     assert admin.body("admin", "export", "--output", "cloud.jsonl")["requests"] == 40
+    nowhere = admin("admin", "export", "--output", "no/such.jsonl")
+    assert (nowhere.status, "no/such.jsonl: No such file or directory" in nowhere.err) == (1, True)
     printed = admin("admin", "export")
     assert printed.status == 0
     other = start(f"sqlite:///{tmp_path / 'other.db'}")
@@ -229,3 +233,16 @@ def test_a_source_that_lives_on_is_mirrored(
     mirrored = admin.body(*words, "--mirror")
     assert (mirrored["differences"], mirrored["removed"]) == ([], 3)
     assert mirrored["source"] == mirrored["ledger"]
+
+
+def test_a_dry_run_and_an_export_make_no_tables(
+    cloud: Placement, cloud_file: Path, postgres_databases: Databases, admin: Any
+) -> None:
+    admin.environment["MOORAGE_DATABASE"] = url = postgres_databases.empty()
+    tried = admin("admin", "import", "placement", "--from", f"sqlite:///{cloud_file}", "--dry-run")
+    assert (tried.status, "nothing was written" in tried.out) == (0, True), tried.err
+    handed = admin("admin", "export")
+    assert (handed.status, "there is no ledger in the database" in handed.err) == (1, True)
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+        assert found.fetchone() == (0,)
