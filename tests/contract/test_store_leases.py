@@ -10,11 +10,15 @@ from tests.contract.test_store_bookings import allocate, hold, hosts, write
 
 from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.changes import (
+    Changeset,
+    DeleteAllocations,
     DropEffects,
     EndBookings,
     PutBookings,
     PutEffect,
     PutLease,
+    ReplaceAllocations,
+    Stay,
     SwapHold,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
@@ -25,6 +29,7 @@ from moorage.domain.errors import (
     DuplicateName,
     InvalidDescription,
     NotFound,
+    PlaceLeft,
 )
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
 from moorage.domain.period import FOREVER, Period
@@ -33,6 +38,7 @@ from moorage.usecases.ports import Page
 if TYPE_CHECKING:
     from tests.contract.conftest import SetClock
 
+    from moorage.domain.changes import Change
     from moorage.store import Ledger
 
 __all__ = ["hosts"]
@@ -263,3 +269,74 @@ def test_the_overrun_are_those_whose_end_has_come(store: Ledger, clock: SetClock
     assert [one.consumer.uuid for one in store.overrun((1_500, "a"), 10)] == ["b", "late"]
     assert [one.consumer.uuid for one in store.overrun((0, ""), 1)] == ["a"]
     assert [one.consumer.uuid for one in store.overrun((1_500, "b"), 10)] == ["late"]
+
+
+# --- what a place's server leaves behind ------------------------------------------------------
+
+DRAWN = Stay(until=4_000, decision="d")
+
+
+def drawn(consumer: str, vcpu: int = 6, stay: Stay = DRAWN) -> ReplaceAllocations:
+    """A server in the place of a decision's member, until 4,000."""
+    return replace(allocate(consumer, {"a": {"VCPU": vcpu}}), stay=stay)
+
+
+def left(store: Ledger, *changes: Change) -> tuple[str, ...]:
+    """Who would leave a place with these changes; nothing is written."""
+    with pytest.raises(PlaceLeft) as caught:
+        write(store, *changes)
+    return caught.value.consumers
+
+
+def terms(store: Ledger, consumer: str) -> tuple[int, str | None]:
+    found = store.consumer(consumer)
+    assert found is not None
+    ((end, decision),) = {(one.period.end, one.decision) for one in found[1]}
+    return end, decision
+
+
+def test_a_first_allocation_says_how_long_it_stays(store: Ledger) -> None:
+    for name, stay, end in (
+        ("life", Stay(life=500), 1_500),
+        ("until", Stay(until=1_700), 1_700),
+        ("both", Stay(life=500, until=1_700), 1_500),
+        ("open", Stay(), FOREVER),
+    ):
+        write(store, drawn(name, 1, stay))
+        assert terms(store, name) == (end, None)
+    with pytest.raises(InvalidDescription):
+        write(store, drawn("past", 1, Stay(until=1_000)))
+    write(store, drawn("yields", 1, Stay(life=5_000, until=2_000, preemptible=True, yields_to="l")))
+    ((owner, booking),) = store.yielding("l")
+    assert (owner.uuid, booking.period.end, booking.declared_end) == ("yields", 2_000, 6_000)
+
+
+def test_nobody_leaves_a_place_unseen(store: Ledger) -> None:
+    write(store, drawn("s"))
+    assert left(store, DeleteAllocations("s")) == ("s",)
+    assert left(store, allocate("s", {}, ANY_GENERATION)) == ("s",)
+    assert left(store, allocate("s", {"b": {"VCPU": 1}}, ANY_GENERATION)) == ("s",)
+    assert terms(store, "s") == (4_000, "d")
+    write(store, allocate("s", {"a": {"VCPU": 5}}, ANY_GENERATION))
+    write(store, allocate("s", {"a": {"VCPU": 5}, "b": {"VCPU": 1}}, ANY_GENERATION))
+    assert terms(store, "s") == (4_000, "d")
+    store.commit(Changeset((DeleteAllocations("s"),), lets_go=True))
+    assert store.consumer("s") is None
+
+
+def test_who_gets_a_place_as_it_was_has_its_terms(store: Ledger) -> None:
+    write(store, drawn("s"), hold("later", "a", 8, period=Period(4_000, 6_000)))
+    write(store, allocate("s", {}, 1), allocate("m", {"a": {"VCPU": 6}}))
+    assert terms(store, "m") == (4_000, "d")
+    another = (allocate("m", {}, 1), allocate("s", {"a": {"VCPU": 5}}))
+    with pytest.raises((PlaceLeft, CapacityExceeded)):
+        write(store, *another)
+    write(store, drawn("s", 1, Stay(life=100)))
+    write(store, allocate("m", {}, 1), allocate("s", {"a": {"VCPU": 6}}, 1))
+    assert terms(store, "s") == (4_000, "d"), "also over what it has already"
+
+
+def test_open_ended_places_are_left_without_a_word(store: Ledger) -> None:
+    write(store, drawn("s", 6, Stay(decision="d")), drawn("t", 1, Stay(life=100)))
+    write(store, DeleteAllocations("s"), DeleteAllocations("t"))
+    assert store.consumer("s") is None
