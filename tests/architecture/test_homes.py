@@ -22,7 +22,7 @@ HOMES: Mapping[str, tuple[str, ...]] = {
     "oslo_config": ("settings/*", "http/keystone.py", "http/policy_file.py"),
     "oslo_policy": ("http/policy_file.py",),
     "keystonemiddleware": ("http/*",),
-    "httpx": ("client/*", "testing/*"),
+    "httpx": ("client/*", "outward/webhook.py", "testing/*"),
     "cliff": ("cli/*",),
     "rich": ("cli/*",),
     "prometheus_client": ("telemetry/*",),
@@ -40,6 +40,7 @@ SERVER_SIDE = {
     "store",
     "solver",
     "workers",
+    "outward",
     "usecases",
     "engine",
 }

@@ -192,7 +192,7 @@ def _give_up(parts: Parts, effect: Effect, problem: str) -> Carried:
 def _moot(parts: Parts, effect: Effect) -> str:
     """Why nothing needs to be done any more, or nothing."""
     if effect.kind is EffectKind.WARN:
-        return evict.moot(parts, effect)
+        return evict.needless(parts, effect)
     if effect.kind is not EffectKind.DELETE:
         return ""
     there = [

@@ -29,6 +29,7 @@ from moorage.domain.decisions import (
 from moorage.domain.errors import ConcurrentUpdate
 from moorage.domain.period import Period
 from moorage.usecases.joint import Ask
+from moorage.usecases.leases.evict import warnings
 from moorage.usecases.ports import Page
 from moorage.usecases.standing import MemberStatus
 
@@ -255,6 +256,7 @@ def _displaced(decision: Decision, displaced: tuple[Displaced, ...]) -> Iterator
     for end in sorted({one.end for one in displaced}):
         who = frozenset(one.consumer for one in displaced if one.end == end)
         yield EndBookings(who, end, decision.lease_id)
+    yield from warnings(displaced, decision)
 
 
 def _holds(proposal: Proposal, decision: Decision, answer: Answer) -> Iterator[Change]:

@@ -1,5 +1,4 @@
-"""Leases: an ensemble's places promised for a later period (ADR-0008).
+"""What can be done with leases, one verb per module, and what happens to them as time goes by.
 
-One verb per module: `create`, `change`, `cancel`, and `view` to look. Each writes one changeset;
-what is promised is proved by the same search and judged by the same commit as what is placed now.
+Only decisions live here: nothing knows a dialect, a loop or whoever is reached outside.
 """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DropEffects
 from moorage.domain.effects import EffectKind
+from moorage.domain.errors import DuplicateName
 from moorage.domain.period import format_instant
 from moorage.usecases.leases import facts
 from moorage.usecases.record import finished, put_off
@@ -14,9 +15,9 @@ from moorage.usecases.record import finished, put_off
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from moorage.domain.changes import Change
+    from moorage.domain.changes import Change, PutEffect
+    from moorage.domain.decisions import Decision
     from moorage.domain.effects import Effect
-    from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.parts import Parts
@@ -25,15 +26,21 @@ ORDER = "fewest units first, then the youngest, then by id"
 """In which order servers are chosen and evicted; told with each of them."""
 
 
-def warnings(displaced: Sequence[Displaced], lease: Lease, now: Instant) -> Iterator[Change]:
+def warnings(displaced: Sequence[Displaced], decision: Decision) -> Iterator[Change]:
     """The effects of displacing these, in this order; for the changeset that displaces them.
 
     Each owner is told at once, and whoever is there still at its end is ended then. Warnings and
     evictions of earlier ends are forgotten.
+
+    Args:
+        displaced: in the order in which they were chosen.
+        decision: the lease's placement.
     """
+    now = decision.created_at
     for number, one in enumerate(displaced, 1):
         details = {
-            **facts.of_lease(lease),
+            "lease": decision.lease_id,
+            "needed_at": format_instant(decision.period.start),
             "server": one.consumer,
             "ends": format_instant(one.end),
             "declared_end": format_instant(one.declared_end),
@@ -41,11 +48,17 @@ def warnings(displaced: Sequence[Displaced], lease: Lease, now: Instant) -> Iter
             "of": len(displaced),
             "why": ORDER,
         }
-        same = (one.consumer, lease.id, one.end, lease.generation)
-        about = one.consumer, one.project_id
         yield from unwarned([one.consumer])
-        yield facts.fact(EffectKind.WARN, *about, due=now, now=now, details=details, same=same)
-        yield facts.fact(EffectKind.EVICT, *about, due=one.end, now=now, details=details, same=same)
+        for kind, due in ((EffectKind.WARN, now), (EffectKind.EVICT, one.end)):
+            yield facts.fact(
+                kind,
+                one.consumer,
+                one.project_id,
+                due=due,
+                now=now,
+                details=details,
+                same=(one.consumer, decision.id, one.end),
+            )
 
 
 def unwarned(consumers: Iterable[str]) -> Iterator[Change]:
@@ -61,36 +74,43 @@ def carry_out(parts: Parts, effect: Effect) -> str:
         ConcurrentUpdate, NotFound: somebody else was quicker.
     """
     now = parts.store.now()
-    if stays := moot(parts, effect):
-        parts.store.commit(Changeset((finished(effect, stays, now),)))
-        return stays
-    if effect.due > now:
-        parts.store.commit(Changeset((put_off(effect, effect.due, now),)))
+    there = [one for _, one in parts.store.bookings(consumer=effect.subject)]
+    if not any(one.state is BookingState.ALLOCATED for one in there):
+        return _finish(parts, effect, "nothing is there any more")
+    if all(one.yields_to is None for one in there):
+        return _finish(parts, effect, "it does not yield any more")
+    end = min(one.period.end for one in there)
+    if end > now:
+        # It has got some time back, or the clock was set back.
+        parts.store.commit(Changeset((put_off(effect, end, now),)))
         return "not yet"
-    outcome = "to be ended"
     told = {name: effect.details[name] for name in ("order", "of", "why")}
-    deletion = facts.deletion(
-        effect.subject,
-        effect.project_id,
-        "it yields to a lease",
-        effect.due,
-        now,
-        yields_to=effect.details["lease"],
-        **told,
-    )
-    parts.store.commit(Changeset((deletion, finished(effect, outcome, now))))
+    asked = deletion(effect.subject, effect.project_id, end, now, **told)
+    outcome = "to be ended"
+    try:
+        parts.store.commit(Changeset((asked, finished(effect, outcome, now))))
+    except DuplicateName:
+        return _finish(parts, effect, outcome)  # somebody else has looked, too
     return outcome
 
 
-def moot(parts: Parts, effect: Effect) -> str:
-    """Why nobody needs to be warned or evicted any more, or nothing."""
+def deletion(
+    server: str, project_id: str, end: Instant, now: Instant, **details: object
+) -> PutEffect:
+    """Have a server ended whose end for a lease has come."""
+    return facts.deletion(server, project_id, "it yields to a lease", end, now, **details)
+
+
+def needless(parts: Parts, effect: Effect) -> str:
+    """Why nobody needs to be warned any more, or nothing."""
     there = [one for _, one in parts.store.bookings(consumer=effect.subject)]
-    if not any(one.state is BookingState.ALLOCATED for one in there):
-        held = bool(there)
-        return "" if held and effect.kind is EffectKind.WARN else "nothing is there any more"
-    lease = effect.details["lease"]
-    if not any(one.yields_to == lease for one in there):
+    if not there:
+        return "nothing is there any more"
+    if all(one.yields_to is None for one in there):
         return "it does not yield any more"
-    if effect.kind is EffectKind.EVICT and min(one.period.end for one in there) > effect.due:
-        return "it ends later"
     return ""
+
+
+def _finish(parts: Parts, effect: Effect, outcome: str) -> str:
+    parts.store.commit(Changeset((finished(effect, outcome, parts.store.now()),)))
+    return outcome

@@ -13,9 +13,11 @@ from moorage.domain.changes import Changeset
 from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.errors import DuplicateName
 from moorage.domain.period import MINUTE, format_instant
-from moorage.usecases.leases import facts
+from moorage.usecases.leases import evict, facts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.domain.changes import Change
     from moorage.domain.period import Instant
     from moorage.usecases.parts import Parts
@@ -56,10 +58,10 @@ def look(parts: Parts, seen: Seen) -> Seen:
 def _tell(parts: Parts, one: Overrun, now: Instant) -> bool:
     """Tell of one, unless it was told before; whether it was told now.
 
-    A preemptible server is evicted at its end, and has until the lease needs its place.
+    One that yields to a lease is ended first: it is told of when the lease needs its place.
     """
     if one.yields_to is not None and now < one.end + parts.limits.notice:
-        return False
+        return _evict(parts, one, now)
     server, project = one.consumer.uuid, one.consumer.project_id
     details = {
         "server": server,
@@ -85,6 +87,17 @@ def _tell(parts: Parts, one: Overrun, now: Instant) -> bool:
         for effect in earlier
     ):
         changes.append(facts.deletion(server, project, "it is overrun", one.end, now))
+    return _write(parts, changes)
+
+
+def _evict(parts: Parts, one: Overrun, now: Instant) -> bool:
+    asked = evict.deletion(one.consumer.uuid, one.consumer.project_id, one.end, now)
+    if any(effect.id == asked.effect.id for effect in parts.store.effects(one.consumer.uuid)):
+        return False
+    return _write(parts, [asked])
+
+
+def _write(parts: Parts, changes: Sequence[Change]) -> bool:
     try:
         parts.store.commit(Changeset(tuple(changes)))
     except DuplicateName:
