@@ -159,23 +159,28 @@ class World:
         )
 
 
+def build(*vcpu: int) -> World:
+    """A world of hosts with so many VCPU each; whoever builds it closes its service."""
+    service = Service()
+    hosts = [named(number) for number in range(len(vcpu))]
+    for number, (uuid, amount) in enumerate(zip(hosts, vcpu, strict=True)):
+        changes = (
+            CreateProvider(uuid, f"h{number}"),
+            PutInventories(uuid, (Inventory("VCPU", amount),), None),
+        )
+        service.store.commit(Changeset(changes))
+    return World(service, hosts)
+
+
 @pytest.fixture
 def world() -> Iterator[Callable[..., World]]:
     """Makes worlds."""
-    made: list[Service] = []
+    made: list[World] = []
 
     def make(*vcpu: int) -> World:
-        service = Service()
-        made.append(service)
-        hosts = [named(number) for number in range(len(vcpu))]
-        for number, (uuid, amount) in enumerate(zip(hosts, vcpu, strict=True)):
-            changes = (
-                CreateProvider(uuid, f"h{number}"),
-                PutInventories(uuid, (Inventory("VCPU", amount),), None),
-            )
-            service.store.commit(Changeset(changes))
-        return World(service, hosts)
+        made.append(build(*vcpu))
+        return made[-1]
 
     yield make
-    for service in made:
-        service.close()
+    for one in made:
+        one.service.close()

@@ -164,8 +164,8 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     decision = parts.store.decision(before.decision_id)
     changed = resized(parts, snapshot, ensemble, stand, change.counts, decision.period)
     check_members(parts.limits, changed)
-    known = {one.name for one in ensemble.members}
-    fresh = frozenset(one.name for one in changed.members if one.name not in known)
+    present = {one.name for one in ensemble.members}
+    fresh = frozenset(one.name for one in changed.members if one.name not in present)
     pending = before.state is LeaseState.PENDING
     promised = promise(after, at=snapshot.taken_at if fresh else None)
 

@@ -263,7 +263,7 @@ def given_back(
     """Later ends for those who yield to a lease that changes or goes, the oldest first.
 
     Each gets the end it had, or the latest one that leaves room to a lease that begins before
-    that. Who is overrun by now gets nothing back.
+    that. Who is overrun by now gets nothing back. Evictions look at the end again when due.
 
     Args:
         store: where yielders and decisions are.
