@@ -1,16 +1,25 @@
 """Devices: the joint search against brute force over every assignment, and what it costs."""
 
 import itertools
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.domain.ensembles import Role
+from moorage.domain.ensembles import Group, Role
+from moorage.engine.cost import holds
+from moorage.engine.counting import refuted
+from moorage.engine.cuts import lesson
+from moorage.engine.instance import dumps, dumps_built, loads, loads_built
 from moorage.engine.problem import Verdict
 from moorage.engine.proved import solve
-from moorage.engine.verify import verify
+from moorage.engine.served import misserved
+from moorage.engine.verify import WrongAnswer, places, verify
+from moorage.policies.primitives import NeverTogether, Pooled
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.greedy import Greedy
@@ -133,3 +142,193 @@ def test_every_solver_agrees_with_all_assignments(solver: str, seed: int) -> Non
 
 def sharing(nodes: Sequence[Node]) -> bool:
     return sum(one.host is None for one in nodes) > 1
+
+
+# --- what is proved, and what is caught -----------------------------------------------------
+
+
+def upf(**more: object) -> Role:
+    groups = (vf("a", "A", beside=True), vf("b", "B"))
+    return Role("upf", {"VCPU": 8, "MEMORY_MB": 512}, groups=groups, **more)  # type: ignore[arg-type]  # fields of a role
+
+
+def fleet(count: int) -> list[Node]:
+    return [node for number in range(count) for node in edge_host(f"h{number}")]
+
+
+def test_counts_alone_say_how_many_one_host_takes() -> None:
+    """Two beside node 0, whatever else: eight processors each, and there are sixteen."""
+    built = stated(fleet(1), [(upf(), 3)])
+    assert solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0).solver == "counting"
+    two = stated(fleet(1), [(upf(), 2)])
+    assert solve(Portfolio(CpSat()), two.problem, time_limit=LIMIT, seed=0).hosts is not None
+
+
+def test_what_cannot_be_served_together_becomes_a_cut() -> None:
+    """Each role alone fits once, and the sums fit, but no node has room for both."""
+    nodes = [
+        Node("h", "h", {}),
+        Node("n0", "h", {"VCPU": 5}, "h"),
+        Node("n1", "h", {"VCPU": 5}, "h"),
+    ]
+    roles = [(Role("a", {"VCPU": 3}), 2), (Role("b", {"VCPU": 4}), 1)]
+    built = stated(nodes, roles)
+    assigned = built.problem.proof
+    assert assigned is not None
+    first = Greedy().solve(built.problem, time_limit=LIMIT, seed=0)
+    assert first.hosts is not None, "sums and counts allow it"
+    with pytest.raises(WrongAnswer, match="devices of h cannot serve the members there"):
+        verify(built, first.hosts)
+    found = solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
+    assert found.verdict is Verdict.INFEASIBLE
+    (learned,) = lesson(
+        built.problem, assigned, first.hosts, assigned.assign(built.problem, first.hosts).refused[0]
+    ).cuts
+    assert learned == NeverTogether(hosts=frozenset({0}), counts=(("a", 2), ("b", 1)))
+    with_cut = replace(built.problem, cuts=(learned,))
+    assert not holds(with_cut, first.hosts[None, :])[0]
+    assert loads(dumps(with_cut)).cuts == (learned,)
+    assert Exhaustive().solve(with_cut, time_limit=LIMIT, seed=0).verdict is Verdict.INFEASIBLE
+
+
+def test_a_pool_is_counted_once_however_many_hosts_draw_on_it() -> None:
+    nodes = [
+        *(Node(f"h{n}", f"h{n}", {"VCPU": 8}) for n in range(3)),
+        Node("pool", None, {"DISK": 250}, lends_to=("h0", "h1", "h2")),
+    ]
+    role = Role("db", {"VCPU": 1, "DISK": 100})
+    for count, verdict in ((2, Verdict.FEASIBLE), (3, Verdict.INFEASIBLE)):
+        built = stated(nodes, [(role, count)])
+        found = solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
+        assert found.verdict is verdict
+    assert refuted(built.problem), "counting alone knows"
+    assert built.problem.cuts == (
+        Pooled(hosts=frozenset({0, 1, 2}), amounts=(("db", 100),), limit=250),
+    )
+
+
+def test_two_pools_do_not_add_up_for_one_member() -> None:
+    """150 are left of the sum, and no pool has 60 more: only a joint proof sees that."""
+    nodes = [
+        *(Node(f"h{n}", f"h{n}", {"VCPU": 8}) for n in range(3)),
+        *(Node(f"pool{n}", None, {"DISK": 100}, lends_to=("h0", "h1", "h2")) for n in range(2)),
+    ]
+    built = stated(nodes, [(Role("db", {"VCPU": 1, "DISK": 60}), 3)])
+    found = solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
+    assert found.verdict is Verdict.INFEASIBLE
+
+
+def test_places_name_who_serves_each_group() -> None:
+    built = stated(fleet(1), [(upf(), 1)])
+    (place,) = places(built, [0]).values()
+    assert place.allocations == {
+        "h0": {"MEMORY_MB": 512},
+        "h0-numa0": {"VCPU": 8},
+        "h0-pf0": {"SRIOV_NET_VF": 2},
+        "h0-pf1": {"SRIOV_NET_VF": 2},
+    }
+    assert place.groups == {"a": "h0-pf0", "b": "h0-pf1"}
+
+
+@pytest.mark.parametrize(
+    ("slot", "wrong", "fault"),
+    [
+        (0, "h1", "512 MEMORY_MB from h1"),
+        (1, "h0-numa1", "of another subtree than the member's own resources"),
+        (2, "h0-pf1", "2 SRIOV_NET_VF with CUSTOM_PHYSNET_A from h0-pf1"),
+    ],
+    ids=["of-another-host", "beside-the-wrong-node", "on-the-wrong-network"],
+)
+def test_a_search_that_errs_is_caught(slot: int, wrong: str, fault: str) -> None:
+    built = stated(fleet(2), [(upf(), 1)])
+    problem, proof = built.problem, built.problem.proof
+    assert proof is not None
+    rows = np.array([0])
+    givers = list(proof.assign(problem, rows).givers[0])
+    assert not list(misserved(problem, proof, rows, {0: tuple(givers)}))
+    givers[slot] = proof.devices.position_of[wrong]
+    faults = list(misserved(problem, proof, rows, {0: tuple(givers)}))
+    assert any(fault in one for one in faults), faults
+    assert list(misserved(problem, proof, rows, {}))
+
+
+def test_taking_too_much_of_one_device_is_caught() -> None:
+    built = stated(fleet(1), [(upf(isolate=True), 2)])
+    problem, proof = built.problem, built.problem.proof
+    assert proof is not None
+    rows = np.array([0, 0])
+    givers = proof.assign(problem, rows).givers
+    poor = replace(proof, devices=replace(proof.devices, free=proof.devices.free // 4))
+    faults = list(misserved(problem, poor, rows, givers))
+    assert any("taken 16, free 4" in one for one in faults), faults
+
+
+@given(seed=st.integers(0, 10**6))
+def test_an_instance_keeps_its_devices(seed: int) -> None:
+    nodes, roles = random_forest(seed)
+    built = stated(nodes, roles)
+    again = loads_built(dumps_built(built))
+    assert dumps_built(again) == dumps_built(built)
+    first, second = (
+        solve(Portfolio(CpSat()), one.problem, time_limit=LIMIT, seed=0) for one in (built, again)
+    )
+    assert first.verdict is second.verdict
+    assert (first.hosts is None) == (second.hosts is None)
+    if first.hosts is not None and second.hosts is not None:
+        assert places(built, first.hosts) == places(again, second.hosts)
+
+
+# --- what it costs ---------------------------------------------------------------------------
+
+
+def children(count: int, per: int) -> list[Node]:
+    top = Node("h", "h", {"VCPU": 64})
+    return [top, *(Node(f"d{n}", "h", {"VF": per}, "h") for n in range(count))]
+
+
+def many(count: int, **more: object) -> Role:
+    groups = tuple(Group(f"g{n}", {"VF": 1}) for n in range(count))
+    return Role("x", {"VCPU": 1}, groups=groups, **more)  # type: ignore[arg-type]  # fields of a role
+
+
+def under_numa(count: int, groups: int) -> tuple[list[Node], Role]:
+    nodes = [Node("h", "h", {"VCPU": 64})]
+    for numa in ("n0", "n1"):
+        nodes.append(Node(numa, "h", {"CPU": 8}, "h"))
+        nodes += [Node(f"{numa}d{n}", "h", {"VF": 1}, numa) for n in range(count // 2)]
+    role = many(groups)
+    cpu = Group("cpu", {"CPU": 4})
+    names = frozenset({"cpu", *(one.name for one in role.groups)})
+    return nodes, replace(role, groups=(cpu, *role.groups), same_subtree=(names,))
+
+
+SEARCHES = {
+    "8-children-6-groups": (children(8, 1), many(6), 1),
+    "8-children-9-groups": (children(8, 1), many(9), 1),
+    "64-children-16-groups": (children(64, 1), many(16), 4),
+    "64-children-16-groups-isolated": (children(64, 2), many(16, isolate=True), 4),
+    "64-children-16-groups-one-too-many": (children(63, 1), many(16), 4),
+    "64-children-16-groups-one-node": (*under_numa(64, 16), 4),
+    "30-children-16-groups-one-node": (*under_numa(30, 16), 1),
+}
+
+
+@pytest.mark.parametrize("search", sorted(SEARCHES))
+def test_equal_devices_do_not_explode(search: str) -> None:
+    """Far below a second of processor time; trying every device in every order takes ages."""
+    nodes, role, count = SEARCHES[search]
+    started = time.process_time()
+    built = stated(nodes, [(role, count)])
+    solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
+    assert time.process_time() - started < 0.5
+
+
+def test_four_members_on_a_thousand_hosts() -> None:
+    nodes = fleet(1_000)
+    stated(nodes[:5], [(upf(), 1)])
+    started = time.process_time()
+    built = stated(nodes, [(upf(), 4)])
+    outcome = solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
+    assert outcome.hosts is not None
+    verify(built, outcome.hosts)
+    assert time.process_time() - started < 0.5
