@@ -157,7 +157,7 @@ def test_the_joint_answer_leaves_nodes_to_those_who_need_them(edge: Service) -> 
 def test_volumes_on_a_shared_store_count_once(edge: Service) -> None:
     """The store has 8,000 GB, whichever of the four hosts draw on it."""
     data = [{"name": "data", "size_gb": 1700}]
-    one = {"name": "db", "resources": {"VCPU": 1}, "volumes": data}
+    one: dict[str, object] = {"name": "db", "resources": {"VCPU": 1}, "volumes": data}
     found = places(edge, held(edge, one | {"count": 4}))
     assert sum("store" in some for some in found.values()) == 4
     refused = create(edge, one | {"count": 1, "name": "late"})

@@ -235,6 +235,9 @@ def _columns(
 def _words(roles: Iterable[Role]) -> Iterable[str]:
     """Every trait and aggregate that a role or group names."""
     for role in roles:
-        for one in (role, *role.groups):
-            for any_of in (*one.required, one.forbidden, *one.member_of):
+        for sets in (
+            (*role.required, role.forbidden, *role.member_of),
+            *((*one.required, one.forbidden, *one.member_of) for one in role.groups),
+        ):
+            for any_of in sets:
                 yield from any_of

@@ -299,8 +299,8 @@ def _steps(kinds: Sequence[Kind]) -> Iterator[_Step]:
     """Kinds with little choice first, and within a member slots with few givers."""
     start = 0
     for number in sorted(range(len(kinds)), key=lambda n: _choice(kinds[n])):
-        pieces = kinds[number].pieces
-        order = sorted(range(len(pieces)), key=lambda n, of=pieces: (len(of[n].givers), n))
+        sizes = [(len(one.givers), n) for n, one in enumerate(kinds[number].pieces)]
+        order = [n for _, n in sorted(sizes)]
         for member in range(kinds[number].count):
             for one in order:
                 yield _Step(number, member, one, start)

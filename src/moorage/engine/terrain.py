@@ -141,14 +141,15 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     words = set(_words(request))
     topology = snapshot.topology
     devices = survey_devices(snapshot, request, rows.astype(np.int64), MOST_FREE)
+    columns = (
+        _resources(snapshot, request, rows)
+        if devices is None
+        else {"classes": devices.classes, **_sums(devices, len(rows))}
+    )
     return Terrain(
         uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
         names=tuple(snapshot.names[row] for row in rows.tolist()),
-        **(
-            _resources(snapshot, request, rows)
-            if devices is None
-            else {"classes": devices.classes, **_sums(devices, len(rows))}
-        ),  # type: ignore[arg-type]  # names as in Terrain
+        **columns,  # type: ignore[arg-type]  # names as in Terrain
         traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
         aggregates={
             name: np.isin(rows, members)

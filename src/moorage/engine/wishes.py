@@ -117,8 +117,10 @@ def _group(group: Group, devices: Devices) -> Slot:
 
 
 def _any_trait(devices: Devices, any_of: frozenset[str]) -> Bools:
-    nowhere = np.zeros(len(devices.uuids), dtype=np.bool_)
-    return np.logical_or.reduce([nowhere, *(devices.has_trait(trait) for trait in any_of)])
+    found = np.zeros(len(devices.uuids), dtype=np.bool_)
+    for trait in any_of:
+        found |= devices.has_trait(trait)
+    return found
 
 
 def _without(devices: Devices, forbidden: frozenset[str]) -> Bools:

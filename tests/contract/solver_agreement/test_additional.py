@@ -19,7 +19,7 @@ SKEW_OF_NONE = 343
 
 
 def truth(found: Found, role: Role) -> int | None:
-    search = _Search(Exhaustive(), found, role, LIMIT)
+    search = _Search(Exhaustive(), found, role, most=MOST, time_limit=LIMIT)
     try:
         return max(n for n in range(MOST + 1) if n == 0 or search.fits(n))
     except TooLarge:
