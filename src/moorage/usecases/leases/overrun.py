@@ -6,7 +6,8 @@ told once, and whoever ends servers here is asked to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset
@@ -16,10 +17,10 @@ from moorage.domain.period import MINUTE, format_instant
 from moorage.usecases.leases import evict, facts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-    from moorage.domain.changes import Change
-    from moorage.domain.period import Instant
+    from moorage.domain.changes import PutEffect
+    from moorage.domain.period import Duration, Instant
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Overrun
 
@@ -35,71 +36,65 @@ class Seen:
     """How far a worker has looked: a worker that is new to it looks from the beginning."""
 
     after: tuple[Instant, str] = (0, "")
-    found: int = 0
-    """Servers that were told of in this round."""
     more: bool = False
     """Whether there are more to be looked at, at once."""
+    known: Mapping[str, Instant] = field(default_factory=lambda: MappingProxyType({}))
+    """Ids of effects that are written, with the ends they are about."""
 
 
 def look(parts: Parts, seen: Seen) -> Seen:
     """Tell of those whose end has come since."""
-    now = parts.store.now()
+    now, notice = parts.store.now(), parts.limits.notice
     after = seen.after
     if not seen.more:
-        after = (max(min(after[0], now) - max(_BACK, 2 * parts.limits.notice), 0), "")
+        after = (max(min(after[0], now) - max(_BACK, 2 * notice), 0), "")
     page = parts.store.overrun(after, PAGE)
-    found = sum(_tell(parts, one, now) for one in page)
+    known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more}
+    for one in page:
+        first, asked = _due(one, now, notice)
+        if first.effect.id not in known:
+            _write(parts, first, asked)
+            known[first.effect.id] = one.end
     if len(page) == PAGE:
-        last = page[-1]
-        return Seen((last.end, last.consumer.uuid), found, more=True)
-    return Seen((now, ""), found)
+        return Seen((page[-1].end, page[-1].consumer.uuid), more=True, known=known)
+    return Seen((now, ""), known=known)
 
 
-def _tell(parts: Parts, one: Overrun, now: Instant) -> bool:
-    """Tell of one, unless it was told before; whether it was told now.
+def _due(one: Overrun, now: Instant, notice: Duration) -> tuple[PutEffect, PutEffect | None]:
+    """What is to be written of one: first what says that it was, then what else.
 
     One that yields to a lease is ended first: it is told of when the lease needs its place.
     """
-    if one.yields_to is not None and now < one.end + parts.limits.notice:
-        return _evict(parts, one, now)
     server, project = one.consumer.uuid, one.consumer.project_id
-    details = {
-        "server": server,
-        "user_id": one.consumer.user_id,
-        "ended": format_instant(one.end),
-        "yields_to": one.yields_to,
-    }
+    if one.yields_to is not None and now < one.end + notice:
+        return evict.deletion(server, project, one.end, now), None
     told = facts.fact(
         EffectKind.OVERRUN,
         server,
         project,
         due=one.end,
         now=now,
-        details=details,
+        details={
+            "server": server,
+            "user_id": one.consumer.user_id,
+            "ended": format_instant(one.end),
+            "yields_to": one.yields_to,
+        },
         same=(server, one.end),
     )
-    earlier = parts.store.effects(server)
-    if any(effect.id == told.effect.id for effect in earlier):
-        return False
-    changes: list[Change] = [told]
-    if not any(
+    return told, facts.deletion(server, project, "it is overrun", one.end, now)
+
+
+def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
+    """Write what is not written yet. A server that somebody is ending is not asked for twice."""
+    earlier = parts.store.effects(first.effect.subject)
+    if any(effect.id == first.effect.id for effect in earlier):
+        return
+    busy = any(
         effect.kind is EffectKind.DELETE and effect.state is EffectState.PENDING
         for effect in earlier
-    ):
-        changes.append(facts.deletion(server, project, "it is overrun", one.end, now))
-    return _write(parts, changes)
-
-
-def _evict(parts: Parts, one: Overrun, now: Instant) -> bool:
-    asked = evict.deletion(one.consumer.uuid, one.consumer.project_id, one.end, now)
-    if any(effect.id == asked.effect.id for effect in parts.store.effects(one.consumer.uuid)):
-        return False
-    return _write(parts, [asked])
-
-
-def _write(parts: Parts, changes: Sequence[Change]) -> bool:
+    )
     try:
-        parts.store.commit(Changeset(tuple(changes)))
+        parts.store.commit(Changeset((first,) if asked is None or busy else (first, asked)))
     except DuplicateName:
-        return False  # another worker was quicker
-    return True
+        return  # another worker was quicker
