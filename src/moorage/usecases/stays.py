@@ -18,6 +18,8 @@ from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
 from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE, wish_of
 from moorage.engine.stays import with_plenty, within
+from moorage.usecases.leases.asking import Displaced
+from moorage.usecases.leases.evict import warnings
 from moorage.usecases.leases.yielding import NoLease, ending
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ def stated(
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a preemptible server is written, and the revisions of the providers that say so."""
+    """How a preemptible server is written and warned, and the revisions of the providers."""
 
     changes: tuple[Change, ...]
     relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -127,20 +129,27 @@ def making_way(
     taken = {uuid: of for uuid, of in write.allocations.items() if uuid in snapshot.row_of}
 
     def lease_of(decision_id: str) -> str | None:
-        return store.decision(decision_id).lease_id
+        try:
+            return store.decision(decision_id).lease_id
+        except NotFound:
+            return None
 
     try:
         found = ending(lease_of, snapshot, taken, Period(now, declared), notice)
         if found is None:
             return Way((write,))
         lease = store.lease(found.yields_to)
+        placement = store.decision(lease.decision_id)
     except (NoLease, NotFound):
         return Way((write,))
     if Yielding.PREEMPTIBLE not in lease.terms.before_start:
         return Way((write,))
     bounded = replace(write, stay=replace(write.stay, until=found.end, yields_to=lease.id))
+    owner = write.consumer
+    yields = Displaced(owner.uuid, owner.project_id, end=found.end, declared_end=declared)
+    told = warnings((yields,), replace(placement, created_at=now))
     revisions = {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in taken}
-    return Way((bounded,), revisions)
+    return Way((bounded, *told), revisions)
 
 
 def _without(

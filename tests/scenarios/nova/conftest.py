@@ -160,7 +160,7 @@ def at(provider: str, **amounts: int) -> dict[str, Any]:
 
 
 @contextmanager
-def clouded(tmp_path: Path, **settings: object) -> Iterator[Cloud]:
+def clouded(tmp_path: Path, **settings: str | list[str]) -> Iterator[Cloud]:
     """A cloud over a file, so that every thread has a connection of its own."""
     clock = HandClock()
     database = f"sqlite:///{tmp_path / 'ledger.db'}"

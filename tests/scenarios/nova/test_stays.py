@@ -11,6 +11,7 @@ from tests.scenarios.nova.conftest import clouded
 from tests.scenarios.nova.leased import XLARGE, grant
 
 from moorage.domain.changes import Changeset
+from moorage.domain.effects import EffectKind
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.domain.period import FOREVER, HOUR, MINUTE, Period
 from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE
@@ -173,6 +174,8 @@ def test_who_yields_takes_promised_room_until_the_lease_needs_it(
     assert found.declared_end == FOREVER
     assert nova.allocations(server)["allocations"][promised]["resources"] == XLARGE
     assert [one.uuid for one, _ in cloud.store.yielding(leased.id)] == [server]
+    told = {one.kind: one.due for one in cloud.store.effects(server)}
+    assert told == {EffectKind.WARN: NINE, EffectKind.EVICT: NINE + 4 * HOUR - NOTICE}
 
 
 def test_who_yields_has_no_end_where_nobody_needs_the_place(cloud: Cloud) -> None:
