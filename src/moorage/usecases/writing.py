@@ -293,8 +293,15 @@ def _stays(
             consumers = frozenset({bookings[0].consumer})
             yield EndBookings(consumers, bookings[0].period.end)
         return
-    lapses_at = {} if state is BookingState.CLAIMED else {"lapses_at": decision.expires_at}
-    kept = tuple(replace(one, decision=decision.id, **lapses_at) for one in bookings)
+    kept = tuple(
+        replace(
+            one,
+            decision=decision.id,
+            # A claim has an expiry of its own.
+            lapses_at=one.lapses_at if state is BookingState.CLAIMED else decision.expires_at,
+        )
+        for one in bookings
+    )
     yield PutBookings(member_consumer(ensemble, member), kept)
 
 

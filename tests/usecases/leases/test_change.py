@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.usecases.leases.conftest import World, described, named
@@ -247,7 +248,7 @@ def test_the_generation_is_checked_and_the_owner_too(world: Make) -> None:
     ],
 )
 def test_impossible_changes_leave_the_lease_as_it_is(
-    world: Make, change: dict[str, object], error: type[Exception]
+    world: Make, change: dict[str, Any], error: type[Exception]
 ) -> None:
     here = world(4)
     made = here.lease(1, 3)
