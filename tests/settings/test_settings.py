@@ -84,6 +84,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "lifetime": "30d",
         "project_lifetime": "p=forever",
         "notice": "1m",
+        "longest_lease": "90d",
+        "lease_horizon": "400d",
         "end_servers": "none",
         "hook": "/bin/true",
         "webhook": "https://hooks.example.org/moorage?team=ops",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from urllib.parse import urlsplit
 
 from moorage.domain.period import format_duration
 from moorage.options.kinds import Setting, duration, one_of, whole
@@ -13,7 +14,12 @@ _WEB: Final = re.compile(r"https?://[^\s/?#]+[^\s#]*")
 
 def web_address(text: str) -> str:
     """An http or https URL, or nothing."""
-    if text and not _WEB.fullmatch(text):
+    try:
+        parts = urlsplit(text)
+        good = bool(parts.hostname) and parts.port != 0 and _WEB.fullmatch(text)
+    except ValueError:
+        good = False
+    if text and not good:
         raise ValueError("must be a URL such as https://hooks.example.org/moorage")
     return text
 

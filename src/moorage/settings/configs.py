@@ -105,6 +105,9 @@ def configure(effective: Effective) -> Settings:
         lifetimes=_lifetimes(effective),
         limits=Limits(
             notice=value["notice"],
+            longest_lease=value["longest_lease"],
+            horizon=value["lease_horizon"],
+            reservations=value["lease_reservations"],
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],
             renewals=value["max_renewals"],
