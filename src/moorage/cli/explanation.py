@@ -85,4 +85,6 @@ def _step(value: object) -> str:
 def _plain(value: object) -> str:
     if isinstance(value, dict):
         return " ".join(f"{key} {inner}" for key, inner in value.items())
+    if isinstance(value, bool):
+        return str(value).lower()
     return "-" if value is None else str(value)

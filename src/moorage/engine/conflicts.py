@@ -184,6 +184,8 @@ class Deletion:
 def binding(built: Built, core: Core, oracle: Oracle) -> dict[str, frozenset[str]]:
     """For each role whose resources are in a conflict: the classes that the conflict turns on.
 
+    Under `groups_key`, for each role whose devices are: the names of such groups.
+
     Those that remain when one after the other is left out while nothing fits all the same.
     """
     bare = without(built, frozenset(elements(built)) - frozenset(core.elements)).request
@@ -201,7 +203,41 @@ def binding(built: Built, core: Core, oracle: Oracle) -> dict[str, frozenset[str
                 less = state(asked, built.terrain, closed=built.closed, ground=built.ground)
                 if oracle.feasible(less.problem) is False:
                     needed[name] = fewer[name]
-    return needed
+    return needed | _binding_groups(built, bare, core, oracle)
+
+
+def groups_key(role: str) -> str:
+    """Where `binding` says which of a role's groups a conflict turns on."""
+    return f"{DEVICES}:{role}"
+
+
+def _binding_groups(
+    built: Built, bare: EnsembleRequest, core: Core, oracle: Oracle
+) -> dict[str, frozenset[str]]:
+    """The groups that remain when one after the other is left out while nothing fits."""
+    found: dict[str, frozenset[str]] = {}
+    for element in core.elements:
+        if element.kind != DEVICES:
+            continue
+        role = next(one for one in bare.roles if one.name == element.name)
+        for group in role.groups:
+            less = without_group(role, group.name)
+            roles = tuple(less if one.name == role.name else one for one in bare.roles)
+            asked = replace(bare, roles=roles)
+            stated = state(asked, built.terrain, closed=built.closed, ground=built.ground)
+            if less.groups and oracle.feasible(stated.problem) is False:
+                role, bare = less, asked
+        found[groups_key(role.name)] = frozenset(one.name for one in role.groups)
+    return found
+
+
+def without_group(role: Role, name: str) -> Role:
+    """The role with one group less."""
+    return replace(
+        role,
+        groups=tuple(one for one in role.groups if one.name != name),
+        same_subtree=tuple(names - {name} for names in role.same_subtree),
+    )
 
 
 def _only(role: Role, classes: frozenset[str] | None) -> Role:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.conflicts import AGGREGATES, DEVICES, POLICY, RESOURCES
+from moorage.engine.conflicts import AGGREGATES, DEVICES, POLICY, RESOURCES, groups_key
 from moorage.engine.crowds import closed
 from moorage.engine.index import index
 from moorage.engine.needy import device_facts, device_needs
@@ -32,7 +32,7 @@ _MEMBERS_TOLD = 4
 
 
 Binding: TypeAlias = "Mapping[str, frozenset[str]]"
-"""Role -> the resource classes of it that a conflict turns on."""
+"""Role -> the resource classes of it that a conflict turns on; see `conflicts.binding`."""
 
 
 def needs(built: Built, element: Element, binding: Binding) -> str:
@@ -48,7 +48,7 @@ def needs(built: Built, element: Element, binding: Binding) -> str:
         amounts = ", ".join(f"{n} {name}" for name, n in asked if name in binding[role.name])
         return f"{amounts} for each of {who}"
     if element.kind == DEVICES:
-        return f"{device_needs(role)} for each of {who}"
+        return f"{device_needs(role, binding[groups_key(role.name)])} for each of {who}"
     if element.kind == AGGREGATES:
         groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
         return f"hosts of aggregate {groups} for {who}"
@@ -90,7 +90,8 @@ def facts(
             if element.kind == RESOURCES:
                 found |= _free(built, element.name, binding[element.name])
             if element.kind == DEVICES:
-                found |= device_facts(built, _role(built, element.name))
+                groups = binding[groups_key(element.name)]
+                found |= device_facts(built, _role(built, element.name), groups)
     return tuple(found.items())
 
 

@@ -18,7 +18,14 @@ from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.explain import Relaxation
 from moorage.domain.period import SECOND
 from moorage.engine.build import state
-from moorage.engine.conflicts import AGGREGATES, POLICY, TRAITS, any_placement
+from moorage.engine.conflicts import (
+    AGGREGATES,
+    DEVICES,
+    POLICY,
+    TRAITS,
+    any_placement,
+    without_group,
+)
 from moorage.engine.counting import refuted
 from moorage.engine.problem import Verdict
 from moorage.engine.proved import solve
@@ -218,17 +225,36 @@ class _Touched:
                 for trait in sorted(role.forbidden):
                     new = replace(role, forbidden=role.forbidden - {trait})
                     yield self._filtered(role, new, "forbidden")
+            if (DEVICES, role.name) in self.parts:
+                yield from self._fewer_devices(role)
             if (AGGREGATES, role.name) in self.parts:
                 for i in range(len(role.member_of)):
                     rest = (*role.member_of[:i], *role.member_of[i + 1 :])
                     yield self._filtered(role, replace(role, member_of=rest), "member_of")
 
-    def _filtered(self, old: Role, new: Role, field: str) -> Candidate:
+    def _fewer_devices(self, role: Role) -> Iterator[Candidate]:
+        """A group that need not be beside the own resources, or one group less."""
+        for group in role.groups:
+            if group.beside:
+                apart = tuple(
+                    replace(one, beside=False) if one is group else one for one in role.groups
+                )
+                change = EnsembleChange(
+                    "member", role.name, f"{group.name} same_subtree", before=True, after=False
+                )
+                yield self._changed(role, replace(role, groups=apart), change)
+            change = EnsembleChange("member", role.name, f"{group.kind} {group.name}", 1, 0)
+            yield self._changed(role, without_group(role, group.name), change)
+
+    def _changed(self, old: Role, new: Role, change: EnsembleChange) -> Candidate:
         roles = tuple(new if role is old else role for role in self.request.roles)
+        return Candidate(change, _FILTER_COST, replace(self.request, roles=roles))
+
+    def _filtered(self, old: Role, new: Role, field: str) -> Candidate:
         change = EnsembleChange(
             "member", old.name, field, _words(getattr(old, field)), _words(getattr(new, field))
         )
-        return Candidate(change, _FILTER_COST, replace(self.request, roles=roles))
+        return self._changed(old, new, change)
 
     def soft(self) -> Iterator[Candidate]:
         """Prefer what was required."""
