@@ -213,6 +213,7 @@ CLASSES = ("VCPU", "DISK_GB")
 TRAITS = ("T1", "T2", SHARES)
 AGGREGATES = ("a1", "a2")
 
+stocks = st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 4))
 few_traits = st.frozensets(st.sampled_from(TRAITS), max_size=2)
 few_aggregates = st.frozensets(st.sampled_from(AGGREGATES), max_size=2)
 any_of_sets = st.lists(
@@ -225,7 +226,7 @@ def fleets(draw: st.DrawFn) -> list[Node]:
     nodes: list[Node] = []
     for number in range(draw(st.integers(1, 6))):
         parents = [None, *(node.name for node in nodes)]
-        has = draw(st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 4)))
+        has = draw(stocks)
         nodes.append(
             Node(
                 f"n{number}",
@@ -277,6 +278,9 @@ def test_candidates_are_exactly_what_a_slow_reading_finds(data: st.DataObject) -
     assert set(found) == Slow(nodes, query).found()
 
 
+CHANGES = {"has": stocks, "traits": few_traits, "aggregates": few_aggregates, "used": st.just({})}
+
+
 @given(st.data())
 def test_a_query_asked_again_sees_what_has_changed_since(data: st.DataObject) -> None:
     """What is kept from query to query must not outlive what it was made from."""
@@ -286,17 +290,7 @@ def test_a_query_asked_again_sees_what_has_changed_since(data: st.DataObject) ->
     for _ in range(data.draw(st.integers(1, 3))):
         shown(snapshot, query)
         number = data.draw(st.integers(0, len(nodes) - 1))
-        change = data.draw(
-            st.fixed_dictionaries(
-                {},
-                optional={
-                    "has": st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 4)),
-                    "traits": few_traits,
-                    "aggregates": few_aggregates,
-                    "used": st.just({}),
-                },
-            )
-        )
+        change = data.draw(st.fixed_dictionaries({}, optional=CHANGES))
         nodes = [*nodes[:number], replace(nodes[number], **change), *nodes[number + 1 :]]
         if data.draw(st.booleans()):
             nodes.append(Node(f"n{len(nodes)}", None, {"VCPU": 3, "DISK_GB": 3}))

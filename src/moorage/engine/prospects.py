@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -144,32 +143,31 @@ class _Course:
 
 
 class _Kept:
-    """The newest courses over one fleet. Safe for threads."""
+    """The newest courses over one fleet. Safe for threads: at worst one is begun twice."""
 
     def __init__(self, made_from: tuple[object, object]) -> None:
         self.made_from = made_from
-        self._changing = Lock()
         self._courses: dict[tuple[int, int | None], _Course] = {}
         """By the query's identity, which holds as long as the course does; the newest last."""
 
     def course(self, snapshot: Snapshot, query: CandidateQuery, wanted: int | None) -> _Course:
         """The query's own; begun if there is none."""
         key = (id(query), wanted)
-        with self._changing:
-            found = self._courses.pop(key, None)
-            if found is not None:
-                self._courses[key] = found
-                return found
-        begun = _Course(query, promising(snapshot, query))
-        with self._changing:
-            while self._courses and self._is_full():
-                del self._courses[next(iter(self._courses))]
-            self._courses[key] = begun
-        return begun
+        found = self._courses.pop(key, None)
+        if found is None:
+            self._make_room()
+            found = _Course(query, promising(snapshot, query))
+        self._courses[key] = found
+        return found
 
-    def _is_full(self) -> bool:
-        rows = sum(one.rows for one in self._courses.values())
-        return rows > _ROWS_KEPT or len(self._courses) >= _QUERIES_KEPT
+    def _make_room(self) -> None:
+        kept = list(self._courses.items())
+        rows, many = sum(one.rows for _, one in kept), len(kept)
+        for key, one in kept:
+            if rows <= _ROWS_KEPT and many < _QUERIES_KEPT:
+                return
+            self._courses.pop(key, None)
+            rows, many = rows - one.rows, many - 1
 
 
 def _kept(snapshot: Snapshot) -> _Kept:
