@@ -103,7 +103,7 @@ def _row(
         "row": row.key,
         "title": row.title,
         "hosts": hosts,
-        "target": row.target,
+        "target": row.target if asked.engine == "sqlite" else row.target_on_server or row.target,
         "bound_ms": row.bound_ms,
     }
     if peer and row.same:

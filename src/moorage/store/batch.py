@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
@@ -48,9 +47,9 @@ PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("
 
 def chunks(values: Iterable[str]) -> Iterator[list[str]]:
     """Distinct values in lists short enough for one statement, in a stable order."""
-    rest = iter(sorted(set(values)))
-    while part := list(islice(rest, _CHUNK)):
-        yield part
+    every = sorted(set(values))
+    for start in range(0, len(every), _CHUNK):
+        yield every[start : start + _CHUNK]
 
 
 def only_chunk(values: Iterable[str]) -> Sequence[list[str]]:

@@ -120,6 +120,10 @@ def _by_path() -> Mapping[Path, Mapping[str, Route]]:
 
 _PATHS: Final = _by_path()
 _FIXED: Final = {path: methods for path, methods in _PATHS.items() if "{" not in "".join(path)}
+_LIKE: Final[dict[tuple[str, int], list[Path]]] = {}
+"""Paths with items by their first segment, which is never one, and how many they have."""
+for _path in filter(lambda path: path not in _FIXED, _PATHS):
+    _LIKE.setdefault((_path[0], len(_path)), []).append(_path)
 
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
@@ -142,16 +146,14 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
 
 
 def _with_items(segments: Path) -> tuple[Mapping[str, Route], dict[str, str]]:
-    for pattern, methods in _PATHS.items():
+    for pattern in _LIKE.get((segments[0], len(segments)), ()):
         items = _match(pattern, segments)
         if items is not None:
-            return methods, items
+            return _PATHS[pattern], items
     raise Refusal(404, "")
 
 
 def _match(pattern: Path, segments: Path) -> dict[str, str] | None:
-    if len(pattern) != len(segments):
-        return None
     items: dict[str, str] = {}
     for expected, given in zip(pattern, segments, strict=True):
         if expected.startswith("{") and given:

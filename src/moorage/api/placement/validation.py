@@ -8,6 +8,7 @@ a quicker check first.
 from __future__ import annotations
 
 import json
+import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NoReturn
 from uuid import UUID
@@ -32,10 +33,15 @@ _QUERY_FORMATS = FormatChecker(formats=("uuid",))
 """Queries take dashed UUIDs only."""
 
 
+_CANONICAL: Final = re.compile("[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+
+
 def is_uuid_like(text: object) -> bool:
     """Whether the text spells a UUID: dashes, braces, `urn:uuid:` and case do not matter."""
     if not isinstance(text, str):
         return False
+    if _CANONICAL.fullmatch(text):  # as nearly all are; the rest takes ten times as long
+        return True
     bare = text.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
     try:
         return UUID(text).hex == bare
@@ -55,7 +61,8 @@ def decoded(raw: bytes) -> JSON:
     """
     try:
         text = raw.decode()
-        value = json.loads(text, parse_constant=_refuse_constant)
+        # `loads` would make a decoder for each text; it has words for a byte order mark.
+        value = json.loads(text) if text.startswith("\ufeff") else _decode(text)
         if "\\u" in text:
             _refuse_unstorable(json.dumps(value, ensure_ascii=False))
     except (ValueError, RecursionError) as error:
@@ -65,6 +72,9 @@ def decoded(raw: bytes) -> JSON:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 def _refuse_unstorable(text: str) -> None:
