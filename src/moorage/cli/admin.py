@@ -161,7 +161,7 @@ def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
         dest="other_token",
         help="its token (default $OS_TOKEN, else noauth2's admin)",
     )
-    add("--keystone", action="store_true", help="get tokens by the variables OS_*, as openstack")
+    add("--keystone", action="store_true", help="get tokens by OS_CLOUD or the variables OS_*")
     add("--connections", type=int, default=8, metavar="N", help="requests at once (default 8)")
     add("--timeout", type=float, default=60.0, metavar="SECONDS", help="per answer (default 60)")
 
@@ -173,13 +173,16 @@ def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
     Its URL may be `catalog`: then Keystone's catalog tells it.
     """
     from moorage.client.credentials import GivenToken, Keystone
+    from moorage.client.keystone import from_environment, trust
     from moorage.client.placement_wire import Options, PlacementWire
 
     credentials: Keystone | GivenToken
     if args.keystone:
         credentials = Keystone(os.environ)
     else:
-        credentials = GivenToken(args.other_token or os.environ.get("OS_TOKEN") or "admin")
+        token = args.other_token or os.environ.get("OS_TOKEN") or "admin"
+        login = from_environment(os.environ)
+        credentials = GivenToken(token, trust=True if login is None else trust(login))
     options = Options(connections=max(args.connections, 1), timeout=args.timeout)
     if url == CATALOG:
         if not isinstance(credentials, Keystone):

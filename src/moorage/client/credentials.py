@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from moorage.domain.errors import InvalidDescription
+from moorage.client.discovery import login_from
+from moorage.client.errors import NoEndpoint
+from moorage.client.keystone import PLACEMENT, Identity, missing, trust
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
 
 
 class Credentials(Protocol):
-    """Where a service's token comes from."""
+    """Where a service's token comes from, and whose certificates are trusted."""
+
+    @property
+    def trust(self) -> ssl.SSLContext | bool:
+        """Whom calls of the service trust."""
 
     def token(self) -> str:
         """The token to send."""
@@ -26,6 +33,7 @@ class GivenToken:
     """One token, for better or worse."""
 
     value: str
+    trust: ssl.SSLContext | bool = True
 
     def token(self) -> str:
         """See `Credentials`."""
@@ -37,68 +45,40 @@ class GivenToken:
 
 
 class Keystone:
-    """Tokens from Keystone, by the variables `OS_*` that the `openstack` command reads."""
+    """Tokens from Keystone, for whom the variables `OS_*` or their cloud name, as elsewhere."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Read the variables; nothing is asked yet.
 
         Raises:
-            InvalidDescription: the library is missing, or a variable.
+            NoEndpoint: the library is missing, or a variable.
         """
-        try:
-            from keystoneauth1 import exceptions, loading, session  # noqa: PLC0415 - an extra
-        except ModuleNotFoundError as error:
-            raise InvalidDescription(f"Keystone needs the extra [keystone]: {error}") from error
-        self._failures: tuple[type[Exception], ...] = (exceptions.ClientException,)
-        kind = environment.get("OS_AUTH_TYPE", "password")
-        try:
-            loader: Any = loading.get_plugin_loader(kind)
-            given = {
-                option.dest: value
-                for option in loader.get_options()
-                if (value := _value(option, environment)) is not None
-            }
-            self._plugin: Any = loader.load_from_options(**given)
-        except (exceptions.ClientException, TypeError) as error:
-            raise InvalidDescription(f"the variables OS_* do not do: {error}") from error
-        verify = environment.get("OS_CACERT") or True
-        self._session: Any = session.Session(auth=self._plugin, verify=verify)
-        self._region = environment.get("OS_REGION_NAME")
-        self._interface = environment.get("OS_INTERFACE", "public")
+        login = login_from(environment)
+        if login is None:
+            raise NoEndpoint("no OS_AUTH_URL, and no cloud in OS_CLOUD, says where Keystone is")
+        self._login, self._identity = login, Identity(login)
+        self.trust = trust(login)
 
     def endpoint(self) -> str:
-        """Where the catalog says that Placement is.
+        """Where Placement is.
 
         Raises:
-            InvalidDescription: Keystone refuses, or its catalog has no such service.
+            NoEndpoint: neither the variables nor the catalog say.
+            LoginRefused, Unreachable: Keystone refuses, or does not answer.
         """
-        try:
-            found = self._session.get_endpoint(
-                service_type="placement", interface=self._interface, region_name=self._region
-            )
-        except self._failures as error:
-            raise InvalidDescription(f"Keystone: {error}") from error
-        if not found:
-            raise InvalidDescription("Keystone's catalog has no placement service")
-        return str(found)
+        found = self._identity.endpoint(PLACEMENT)
+        if found is None:
+            raise missing(PLACEMENT, self._login, "OS_PLACEMENT_ENDPOINT_OVERRIDE names it")
+        return found
 
     def token(self) -> str:
         """See `Credentials`.
 
         Raises:
-            InvalidDescription: Keystone refuses.
+            NoEndpoint, LoginRefused, Unreachable: there is none to be had.
         """
-        try:
-            return str(self._session.get_token())
-        except self._failures as error:
-            raise InvalidDescription(f"Keystone: {error}") from error
+        return self._identity.token()
 
     def renew(self) -> bool:
         """See `Credentials`."""
-        return bool(self._plugin.invalidate())
-
-
-def _value(option: Any, environment: Mapping[str, str]) -> str | None:  # noqa: ANN401 - keystoneauth1's class
-    names = [option.name, *(one.name for one in option.deprecated)]
-    variables = (f"OS_{name.replace('-', '_').upper()}" for name in names)
-    return next((environment[name] for name in variables if name in environment), None)
+        return self._identity.renew()

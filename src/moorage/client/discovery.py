@@ -131,6 +131,16 @@ def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:
     return _from_clouds(cloud, environment)
 
 
+def login_from(environment: Mapping[str, str]) -> Login | None:
+    """How one logs in by the variables alone: to the cloud they name, or as they say themselves.
+
+    Raises:
+        NoEndpoint: a file cannot be read.
+    """
+    cloud = environment.get("OS_CLOUD")
+    return _login_of(cloud, environment) or keystone.from_environment(environment)
+
+
 def _login_of(cloud: str | None, environment: Mapping[str, str]) -> Login | None:
     """How one logs in to the cloud whose endpoint is named already; a simulation's needs none."""
     found = find_cloud(cloud, environment) if cloud else None

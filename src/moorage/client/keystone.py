@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.client.errors import LoginRefused, NoEndpoint, Unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 # It warns of what the errors here say; without a handler that would go to the terminal as well.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
@@ -101,19 +101,73 @@ def log_in(login: Login, *, catalog: bool) -> LoggedIn:
         LoginRefused: Keystone refuses.
         Unreachable: it does not answer.
     """
+    identity = Identity(login)
+    token = identity.token()
+    return LoggedIn(token, _urls(identity, login) if catalog else {})
+
+
+class Identity:
+    """A login that lasts: a token as long as it is good, then another. Safe for threads."""
+
+    def __init__(self, login: Login) -> None:
+        """Nothing is asked yet.
+
+        Raises:
+            NoEndpoint: something is missing: the packages, an option.
+        """
+        self._login = login
+        with _told(login):
+            from keystoneauth1 import session  # noqa: PLC0415 - an extra, slow to import
+
+            self._plugin = _plugin(login)
+            self._session: Any = session.Session(
+                auth=self._plugin, verify=login.verify, cert=login.certificate, app_name="moorage"
+            )
+
+    def token(self) -> str:
+        """The token to send.
+
+        Raises:
+            NoEndpoint, LoginRefused, Unreachable: see `log_in`.
+        """
+        with _told(self._login):
+            return str(self._session.get_token())
+
+    def renew(self) -> bool:
+        """Forget a token that was refused; False where there is no other to be had."""
+        return bool(self._plugin.invalidate())
+
+    def endpoint(self, service: str) -> str | None:
+        """Where an API is, by its service type: as the login says, else as the catalog does.
+
+        Raises:
+            NoEndpoint, LoginRefused, Unreachable: see `log_in`.
+        """
+        login = self._login
+        url = login.overrides.get(service)
+        if url is None:
+            with _told(login):
+                from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
+
+                with contextlib.suppress(exceptions.EndpointNotFound):
+                    url = self._session.get_endpoint(
+                        service_type=service, interface=login.interface, region_name=login.region
+                    )
+        return str(url).rstrip("/") if url else None
+
+
+@contextlib.contextmanager
+def _told(login: Login) -> Iterator[None]:
+    """Keystone's errors in our words."""
     try:
-        from keystoneauth1 import exceptions, session  # noqa: PLC0415 - an extra, slow to import
+        from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
     except ImportError as error:
         raise NoEndpoint(
             f"to log in to Keystone install the extra moorage[keystone]: {error}"
         ) from error
     url = login.option("auth_url") or ""
     try:
-        made = session.Session(
-            auth=_plugin(login), verify=login.verify, cert=login.certificate, app_name="moorage"
-        )
-        token = made.get_token()
-        urls = _urls(made, login) if catalog else {}
+        yield
     except exceptions.MissingRequiredOptions as error:
         names = ", ".join(option.name for option in error.options)
         raise NoEndpoint(f"{login.source} lack, to log in to Keystone: {names}") from error
@@ -129,7 +183,6 @@ def log_in(login: Login, *, catalog: bool) -> LoggedIn:
         raise Unreachable(url, "Keystone does not answer there", what="Keystone") from error
     except exceptions.ClientException as error:
         raise LoginRefused(f"Keystone at {url} refuses the login: {error}") from error
-    return LoggedIn(str(token), urls)
 
 
 def _plugin(login: Login) -> Any:  # noqa: ANN401 - keystoneauth's class
@@ -145,26 +198,20 @@ def _plugin(login: Login) -> Any:  # noqa: ANN401 - keystoneauth's class
     return loader.load_from_options(**given)
 
 
-def _urls(made: Any, login: Login) -> dict[str, str]:  # noqa: ANN401 - keystoneauth's class
-    from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
+def _urls(identity: Identity, login: Login) -> dict[str, str]:
+    found = {service: identity.endpoint(service) for service in (NATIVE, PLACEMENT)}
+    if found[NATIVE] is None:
+        raise missing(NATIVE, login, "MOORAGE_ENDPOINT names it")
+    return {service: url for service, url in found.items() if url is not None}
 
-    urls = {}
-    for service in (NATIVE, PLACEMENT):
-        url = login.overrides.get(service)
-        if url is None:
-            with contextlib.suppress(exceptions.EndpointNotFound):
-                url = made.get_endpoint(
-                    service_type=service, interface=login.interface, region_name=login.region
-                )
-        if url:
-            urls[service] = str(url).rstrip("/")
-    if NATIVE not in urls:
-        region = f" in region {login.region}" if login.region else ""
-        raise NoEndpoint(
-            f"the catalog has no {login.interface} endpoint of type {NATIVE}{region};"
-            " an operator adds one, or MOORAGE_ENDPOINT names it"
-        )
-    return urls
+
+def missing(service: str, login: Login, otherwise: str) -> NoEndpoint:
+    """The catalog has no such API; what one can do instead."""
+    region = f" in region {login.region}" if login.region else ""
+    return NoEndpoint(
+        f"the catalog has no {login.interface} endpoint of type {service}{region};"
+        f" an operator adds one, or {otherwise}"
+    )
 
 
 def trust(login: Login) -> ssl.SSLContext | bool:

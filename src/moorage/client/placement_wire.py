@@ -80,6 +80,7 @@ class PlacementWire:
             limits=limits,
             transport=options.through,
             trust_env=not local,
+            verify=credentials.trust,
         )
 
     def __enter__(self) -> Self:

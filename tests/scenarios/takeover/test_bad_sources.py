@@ -14,6 +14,7 @@ from tests.servers.reference import named
 
 from moorage.cli.admin import placement_over
 from moorage.client.credentials import GivenToken, Keystone
+from moorage.client.errors import NoEndpoint
 from moorage.client.placement_source import SourceMoves, read_service
 from moorage.client.placement_wire import Options, PlacementWire, SourceFailed, within
 from moorage.domain.changes import (
@@ -181,6 +182,8 @@ def test_one_that_never_rests_is_given_up(source: Ledger) -> None:
 class Renewed:
     """A token that is refused once."""
 
+    trust = True
+
     def __init__(self) -> None:
         self.value = "stale:project"
 
@@ -206,12 +209,31 @@ def test_a_token_that_ran_out_is_renewed(source: Ledger) -> None:
 
 
 @pytest.mark.parametrize(
-    "environment",
-    [{"OS_AUTH_TYPE": "no-such-kind"}, {"OS_AUTH_TYPE": "v3password"}],
+    ("variables", "told"),
+    [
+        ({}, "no OS_AUTH_URL"),
+        ({"OS_AUTH_URL": "http://x.invalid", "OS_AUTH_TYPE": "no-such-kind"}, "unknown auth type"),
+        (
+            {"OS_AUTH_URL": "http://x.invalid", "OS_AUTH_TYPE": "v3applicationcredential"},
+            "do not make",
+        ),
+    ],
 )
-def test_variables_that_do_not_do(environment: dict[str, str]) -> None:
-    with pytest.raises(InvalidDescription):
-        Keystone(environment).endpoint()
+def test_variables_that_do_not_do(variables: dict[str, str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(NoEndpoint, match=told):
+        Keystone({"OS_CLIENT_CONFIG_FILE": str(tmp_path / "none.yaml"), **variables}).token()
+
+
+def test_the_endpoint_and_whom_to_trust_are_as_elsewhere() -> None:
+    variables = {
+        "OS_AUTH_URL": "https://keystone.invalid/v3",
+        "OS_USERNAME": "nova",
+        "OS_PASSWORD": "secret",
+        "OS_PLACEMENT_ENDPOINT_OVERRIDE": "https://placement.invalid/",
+        "OS_INSECURE": "1",
+    }
+    found = Keystone(variables)
+    assert (found.endpoint(), found.trust) == ("https://placement.invalid", False)
 
 
 def test_a_database_that_is_none_of_placement(tmp_path: Path) -> None:
