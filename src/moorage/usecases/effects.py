@@ -154,6 +154,9 @@ def _outside(parts: Parts, outside: Outside, effect: Effect) -> Carried:
         outcome = act(_message(effect))
     except OutwardFailure as error:
         return _failed(parts, outside, effect, error.message)
+    except Exception as error:
+        _log.exception("an adapter broke: %s %s", effect.kind, effect.id)
+        return _failed(parts, outside, effect, f"{type(error).__name__}: {error}")
     if effect.kind is not EffectKind.DELETE:
         return _finish(parts, effect, outcome)
     if gone := _moot(parts, effect):

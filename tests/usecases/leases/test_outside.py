@@ -127,6 +127,17 @@ def test_who_dies_between_taking_and_recording_leaves_it_to_others(world: Worlds
     assert [one.body["attempt"] for one in heard.messages] == [2]
 
 
+def test_an_adapter_that_breaks_is_tried_again(world: Worlds) -> None:
+    here = world(1)
+    notice(here)
+
+    def breaks(message: Message) -> str:
+        raise ZeroDivisionError("oops")
+
+    assert work(here, Outside(tell=breaks)) == [("notify", "again")]
+    assert here.service.store.effects("l")[0].outcome == "ZeroDivisionError: oops"
+
+
 def test_who_comes_back_late_records_nothing(world: Worlds) -> None:
     here, heard = world(1), Heard()
     outside = Outside(tell=heard)
