@@ -187,3 +187,10 @@ def test_no_body_whatever_makes_an_internal_error(service: Service) -> None:
         assert answer.status_code < 500
 
     check()
+
+
+def test_a_body_that_was_cut_off_is_no_json_whatever_its_beginning_says(service: Service) -> None:
+    answer = service.call("POST", "/ensembles", raw=b'{"ensemble": {"name": "e", "colour": "re')
+    assert answer.status_code == 400
+    (error,) = answer.json["errors"]
+    assert error["detail"].startswith("the body is not JSON: ")

@@ -169,7 +169,7 @@ def _body(req: falcon.Request, decoder: msgspec.json.Decoder[Any]) -> object:
         raise protocol.UnsupportedMediaType(f"send {JSON_TYPE}, not {sent}")
     data = req.bounded_stream.read()
     try:
-        return decoder.decode(data)
+        return _decoded(data, decoder)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at ")
         raise InvalidDescription(message, path=path.strip("`").removeprefix("$.") or None) from None
@@ -177,6 +177,15 @@ def _body(req: falcon.Request, decoder: msgspec.json.Decoder[Any]) -> object:
         raise InvalidDescription(f"the body is not JSON: {error}") from None
     except RecursionError:
         raise InvalidDescription("the body is nested too deeply") from None
+
+
+def _decoded(data: bytes, decoder: msgspec.json.Decoder[Any]) -> object:
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        # Found before the end was reached: what is cut off there is no JSON, whatever it says.
+        msgspec.json.decode(data)
+        raise
 
 
 def _refuse_verb(method: str, allowed: tuple[str, ...]) -> Callable[..., None]:
