@@ -150,19 +150,23 @@ def _outside(parts: Parts, outside: Outside, effect: Effect) -> Carried:
     claim = taken(effect, now + outside.timeout, now)
     parts.store.commit(Changeset((claim,)))
     effect = claim.effect
+    outcome, good = _tried(act, effect)
+    if good and effect.kind is EffectKind.DELETE:
+        # Ending a server takes time, and who says that it is done may be wrong: looked at again.
+        gone = _moot(parts, effect)
+        outcome, good = f"{outcome}; {gone or 'the server is there still'}", bool(gone)
+    return _finish(parts, effect, outcome) if good else _failed(parts, outside, effect, outcome)
+
+
+def _tried(act: Act, effect: Effect) -> tuple[str, bool]:
+    """What came of an attempt, and whether it was done as far as the one who did it knows."""
     try:
-        outcome = act(_message(effect))
+        return act(_message(effect)), True
     except OutwardFailure as error:
-        return _failed(parts, outside, effect, error.message)
-    except Exception as error:
-        _log.exception("an adapter broke: %s %s", effect.kind, effect.id)
-        return _failed(parts, outside, effect, f"{type(error).__name__}: {error}")
-    if effect.kind is not EffectKind.DELETE:
-        return _finish(parts, effect, outcome)
-    if gone := _moot(parts, effect):
-        return _finish(parts, effect, f"{outcome}; {gone}")
-    # Ending a server takes time, and who says that it is done may be wrong: looked at again.
-    return _failed(parts, outside, effect, f"{outcome}; the server is there still")
+        return error.message, False
+    except Exception as error:  # noqa: BLE001 - an adapter that breaks has not done it either
+        _log.exception("could not carry out %s %s", effect.kind, effect.id)
+        return f"{type(error).__name__}: {error}", False
 
 
 def _finish(parts: Parts, effect: Effect, outcome: str) -> Carried:
