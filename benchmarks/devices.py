@@ -36,7 +36,7 @@ WEB = Role("web", {"VCPU": 4, "MEMORY_MB": 256})
 
 def fleet(count: int, *, loaded: bool) -> list[Node]:
     """Hosts with two nodes; what is free of a loaded one is drawn."""
-    dice = random.Random(0)  # noqa: S311 - a benchmark's draw
+    dice = random.Random(0)
     return [
         node
         for number in range(count)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.ensembles import Group, Role
+from moorage.engine.build import build
 from moorage.engine.cost import holds
 from moorage.engine.counting import refuted
 from moorage.engine.cuts import lesson
@@ -24,7 +25,16 @@ from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio
-from moorage.testing.trees import Needed, Node, edge_host, random_forest, stated, vf
+from moorage.testing.trees import (
+    Needed,
+    Node,
+    asked,
+    edge_host,
+    random_forest,
+    snapshot,
+    stated,
+    vf,
+)
 
 LIMIT = 20_000_000
 
@@ -139,6 +149,22 @@ def test_every_solver_agrees_with_all_assignments(solver: str, seed: int) -> Non
     if solver == "exhaustive" and outcome.proven:
         least = min(len(one) - len(set(one)) for one in possible)
         assert outcome.value == least
+
+
+@given(seed=st.integers(0, 10**6))
+def test_a_ledger_shows_the_same_trees(seed: int) -> None:
+    """Cut from a snapshot, the devices lead to the same answers as when they are written down."""
+    nodes, roles = random_forest(seed)
+    built = build(asked(roles), snapshot(nodes))
+    possible = Oracle(nodes, roles).placements()
+    outcome = solve(Exhaustive(), built.problem, time_limit=LIMIT, seed=0)
+    if outcome.hosts is None:
+        assert not possible or outcome.verdict is Verdict.UNKNOWN
+        return
+    verify(built, outcome.hosts)
+    assert tuple(built.problem.hosts[row] for row in outcome.hosts) in possible
+    for place in places(built, outcome.hosts).values():
+        assert place.host in built.problem.hosts
 
 
 def sharing(nodes: Sequence[Node]) -> bool:

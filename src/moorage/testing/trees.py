@@ -11,10 +11,13 @@ import numpy as np
 
 from moorage.domain.ensembles import Group, MemberName, Role
 from moorage.domain.period import Period
+from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.topology import EMPTY
 from moorage.engine.build import state
 from moorage.engine.devices import Devices, classes_of
+from moorage.engine.sharing import SHARES
+from moorage.engine.snapshot import ProviderState, Snapshot
 from moorage.engine.terrain import Terrain
 
 if TYPE_CHECKING:
@@ -203,3 +206,32 @@ def _some(dice: random.Random) -> frozenset[str]:
 def stated(nodes: Sequence[Node], roles: Sequence[Needed]) -> Built:
     """The joint problem of placing so many members of each role on these trees."""
     return state(asked(roles), forest(nodes, [role for role, _ in roles]))
+
+
+def snapshot(nodes: Sequence[Node]) -> Snapshot:
+    """The same providers as a ledger would show them, every one with its own aggregate.
+
+    Sharing is by aggregates: a lender's has the roots of the hosts it lends to.
+    """
+    states = []
+    by_name = {one.name: one for one in nodes}
+    for one in nodes:
+        root = one
+        while root.parent is not None:
+            root = by_name[root.parent]
+        lenders = [other.name for other in nodes if one is root and one.host in other.lends_to]
+        provider = ResourceProvider(
+            uuid=one.name,
+            name=one.name,
+            parent_uuid=one.parent,
+            root_uuid=root.name,
+            inventories=tuple(
+                Inventory(name, amount, max_unit=one.max_unit)
+                for name, amount in one.free.items()
+                if amount
+            ),
+            traits=one.traits | ({SHARES} if one.host is None else frozenset[str]()),
+            aggregates=frozenset({*lenders, *([one.name] if one.host is None else [])}),
+        )
+        states.append(ProviderState(provider, (), ()))
+    return Snapshot.empty().with_states(states)
