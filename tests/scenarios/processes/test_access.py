@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import os
 import ssl
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -13,6 +16,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from tests.servers.ports import free_port
 
 from moorage.tokens import listing, secret
 from moorage.tokens.listing import Token
@@ -101,6 +105,23 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Gu
     home = tmp_path_factory.mktemp("guarded")
     with serve(home) as start:
         yield Guarded(home, start)
+
+
+def test_the_containers_health_check_speaks_https_where_the_service_does(
+    guarded: Guarded, serve: Any, tmp_path: Path
+) -> None:
+    program = Path(__file__).parents[3] / "packaging" / "container" / "healthy.py"
+
+    def status(port: int) -> int:
+        own = {**os.environ, "MOORAGE_PORT": str(port)}
+        asked = subprocess.run(
+            [sys.executable, program], env=own, check=False, capture_output=True, timeout=30
+        )
+        return asked.returncode
+
+    with serve(tmp_path) as start:
+        assert [status(one.port) for one in (guarded.served, start())] == [0, 0]
+    assert status(free_port()) != 0
 
 
 def test_it_says_https_and_proves_who_it_is(guarded: Guarded) -> None:
