@@ -1,0 +1,44 @@
+"""Ensembles that end, or may be ended: their terms outlive renewals, growth and claims."""
+
+from collections.abc import Callable
+
+from tests.usecases.leases.conftest import World, named
+
+from moorage.domain.ensembles import MemberName
+from moorage.domain.period import MINUTE
+from moorage.testing.service import TENANT
+from moorage.usecases.change_ensemble import Change, change_ensemble
+from moorage.usecases.claim import Second, claim
+from moorage.usecases.claim_outcome import activate
+from moorage.usecases.hold import renew
+
+Make = Callable[..., World]
+
+
+def test_growth_keeps_the_terms_of_an_ensemble(world: Make) -> None:
+    here = world(16)
+    made = here.ensemble(2, until=4, preemptible=True)
+    change = Change(members=[{"name": "web", "count": 2}])
+    grown = change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
+    assert grown.decision is not None
+    assert grown.decision.preemptible
+    assert len(grown.ensemble.members) == 2
+    for member in grown.ensemble.members:
+        booking = here.booking(member.uuid)
+        assert (booking.period.end, booking.preemptible) == (here.at(4), True)
+
+
+def test_a_renewed_hold_and_its_server_yield_as_before(world: Make) -> None:
+    here = world(16)
+    lease = here.lease(3, 5, vcpu=16)
+    made = here.ensemble(2, preemptible=True)
+    assert made.decision is not None
+    parts = here.service.parts
+    renew(parts, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
+    naming = here.naming()
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    claim(parts, TENANT, made.decision.id, second, naming)
+    activate(parts, TENANT, naming.id, named(1))
+    booking = here.booking(named(1))
+    assert booking.period.end == here.at(3) - 5 * MINUTE
+    assert (booking.preemptible, booking.yields_to) == (True, lease.lease.id)
