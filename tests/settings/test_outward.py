@@ -1,0 +1,73 @@
+"""Who is told and who ends servers: what is named must be there, and secrets stay secret."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moorage.settings import BadSetting, configure, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOVA = "[nova]\nauth_type = password\nauth_url = https://k.example/v3\npassword = pa$s%word\n"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "hook"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_without_anything_nobody_is_told_and_nobody_ends_servers() -> None:
+    found = configure(read({}, {}, ())).outward
+    assert (found.end_servers, found.hook, found.webhook) == ("none", None, None)
+    assert (found.timeout, found.attempts) == (10.0, 12)
+
+
+def test_the_section_of_nova_is_read_and_its_password_is_masked(tmp_path: Path) -> None:
+    file = tmp_path / "moorage.conf"
+    file.write_text(f"[DEFAULT]\nend_servers = nova\n{NOVA}")
+    effective = read({}, {}, (str(file),))
+    assert configure(effective).outward.nova["password"] == "pa$s%word"
+    shown = "\n".join(effective.lines())
+    assert "[nova]" in shown
+    assert "auth_url = https://k.example/v3" in shown
+    assert "pa$s" not in shown
+    described = {one["name"]: one["value"] for one in effective.described()}
+    assert described["nova.password"] == "***"
+
+
+def test_the_secret_of_the_webhook_is_in_a_file(tmp_path: Path, program: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(" s3cret\n")
+    given = {"webhook": "https://h.example/x", "webhook_secret_file": str(secret)}
+    found = configure(read({**given, "hook": str(program)}, {}, ())).outward
+    assert (found.webhook_secret, found.hook) == ("s3cret", str(program))
+    secret.write_text("\n")
+    with pytest.raises(BadSetting, match="is empty"):
+        configure(read(given, {}, ()))
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"end_servers": "hook"}, "hook needs a hook"),
+        ({"end_servers": "nova"}, r"needs a section \[nova\]"),
+        ({"end_servers": "me"}, "must be one of"),
+        ({"hook": "/nowhere/hook"}, "no program"),
+        ({"hook": "/tmp"}, "no program"),
+        ({"webhook_secret_file": "/nowhere/secret"}, "No such file"),
+        ({"webhook": "ftp://h.example"}, "must be a URL"),
+        ({"webhook": "https://["}, "must be a URL"),
+        ({"webhook": "https://h.example:port"}, "must be a URL"),
+        ({"outward_attempts": "0"}, "from 1 to 100"),
+        ({"outward_timeout": "0s"}, "longer than nothing"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadSetting, match=problem):
+        configure(read(given, {}, ()))
