@@ -12,10 +12,31 @@ def state(name: str, *consumers: str) -> ProviderState:
 
 
 def test_rows_are_only_added() -> None:
-    found = Whereabouts([state("a", "x"), None, state("c", "x", "y")])
-    assert (found.rows("x"), found.rows("y"), found.rows("z")) == ((0, 2), (2,), ())
-    found.note([(0, state("a", "z")), (2, None)])
-    assert (found.rows("x"), found.rows("z")) == ((0, 2), (0,))
+    states = [state("a", "x"), None, state("c", "x", "y")]
+    found = Whereabouts()
+    assert [found.rows(one, states) for one in "xyz"] == [(0, 2), (2,), ()]
+    later = found.after([(0, state("a", "z")), (2, None)])
+    assert later is found
+    assert [found.rows(one, ()) for one in "xz"] == [(0, 2), (0,)]
+
+
+def test_the_same_snapshot_at_another_instant_has_the_same() -> None:
+    snapshot = Snapshot.empty().with_states([state("a", "x")])
+    assert snapshot.at(5).rows_of_consumer("x") == (0,)
+    known = snapshot.whereabouts
+    assert snapshot.at(6).whereabouts is known
+    follower = snapshot.with_states([state("b", "x")])
+    assert follower.whereabouts is known
+    assert follower.rows_of_consumer("x") == (0, 1)
+    assert snapshot.rows_of_consumer("x") == (0,)
+
+
+def test_who_was_never_asked_has_nothing_to_hand_on() -> None:
+    snapshot = Snapshot.empty().with_states([state("a", "x")])
+    follower = snapshot.with_states([state("b", "x")])
+    assert snapshot.rows_of_consumer("x") == (0,)
+    assert follower.whereabouts is not snapshot.whereabouts
+    assert follower.rows_of_consumer("x") == (0, 1)
 
 
 def test_after_many_comings_and_goings_a_new_one_is_made() -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.engine.columns import ClassColumns, Entry, ProviderState
     from moorage.engine.snapshot import Snapshot
-    from moorage.engine.whereabouts import Whereabouts
 
     Ints: TypeAlias = NDArray[np.int64]
     Rows: TypeAlias = NDArray[np.int32]
@@ -76,7 +75,7 @@ class Draft:
         fields: dict[str, object] = {}
         if self.changed:
             fields["states"] = old.states.replaced(self.changed, length=self.size, filler=None)
-            fields["whereabouts"] = self._whereabouts()
+            fields["whereabouts"] = old.whereabouts.after(self.changed.items())
             fields |= self._counters()
             fields |= self._classes()
             fields["preemptible"] = self._preemptible()
@@ -85,14 +84,6 @@ class Draft:
             fields["traits"] = self._traits()
             fields["aggregates"] = self._aggregates()
         return fields
-
-    def _whereabouts(self) -> Whereabouts | None:
-        """The old one with what changed; None, to be made anew, where there is none to go on."""
-        found = self.old.whereabouts
-        if found is None or found.stale:
-            return None
-        found.note(self.changed.items())
-        return found
 
     # --- per provider ---------------------------------------------------------------------
 

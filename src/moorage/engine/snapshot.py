@@ -84,7 +84,7 @@ class Snapshot:
     """[P] whether any booking on the row may be ended for a lease."""
     cache: dict[object, object] = field(default_factory=dict, repr=False)
     """What was derived from names, trees and topology: shared as long as these stay."""
-    whereabouts: Whereabouts | None = field(default=None, repr=False)
+    whereabouts: Whereabouts = field(default_factory=Whereabouts, repr=False)
     """Made by the first who asks where a consumer is; then handed on to what follows."""
 
     @classmethod
@@ -232,13 +232,9 @@ class Snapshot:
 
     def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
         """Rows on which the consumer has stored bookings, live or lapsed."""
-        found = self.whereabouts
-        if found is None:
-            found = Whereabouts(self.states)
-            object.__setattr__(self, "whereabouts", found)
         return tuple(
             row
-            for row in sorted(found.rows(consumer))
+            for row in sorted(self.whereabouts.rows(consumer, self.states))
             if row < len(self.states)
             and (state := self.states[row]) is not None
             and any(one.consumer == consumer for one in state.occupants)
