@@ -93,7 +93,7 @@ def _group(source: object, kind: GroupKind, path: str) -> Group:
             " member's own resources; sets of groups are named by the member's same_subtree",
             path=f"{path}.same_subtree",
         )
-    vnic_type = fields.get("vnic_type", "normal")
+    vnic_type = plain.text(fields.get("vnic_type", "normal"), f"{path}.vnic_type")
     if vnic_type not in VNIC_TYPES:
         raise InvalidDescription(f"no such vnic_type: {vnic_type!r}", path=f"{path}.vnic_type")
     required = plain.any_of(fields.get("required", ()), f"{path}.required")
