@@ -1,0 +1,198 @@
+"""Changesets: what to write, and what the writer relied on.
+
+Everything that changes the ledger is a tuple of these values, committed in order in one
+transaction or not at all. A change that depends on how things stand names the generation it
+expects; `Changeset.relies_on` names the revisions of every provider the decision looked at
+closely. Capacity is judged again inside the transaction, over each booking's whole period:
+no commit of bookings may make an overage worse at any instant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from moorage.domain.changes.adoption import (
+    AdoptAllocations,
+    AdoptProviders,
+)
+from moorage.domain.changes.bookings import (
+    OPEN,
+    DeleteAllocations,
+    DropBookings,
+    EndBookings,
+    PutBookings,
+    ReplaceAllocations,
+    Stay,
+    SwapHold,
+    TakeHold,
+)
+from moorage.domain.changes.own import (
+    BoundHeld,
+    DeleteEnsemble,
+    DeleteFlavor,
+    DeleteTemplate,
+    DropEffects,
+    DropReservable,
+    ExpectEnsemble,
+    ExpectLease,
+    PutClaim,
+    PutDecision,
+    PutEffect,
+    PutEnsemble,
+    PutExplanation,
+    PutFlavor,
+    PutLease,
+    PutReservable,
+    PutTemplate,
+    PutTopology,
+)
+from moorage.domain.changes.providers import (
+    CreateProvider,
+    CreateResourceClass,
+    CreateTrait,
+    DeleteInventories,
+    DeleteProvider,
+    DeleteResourceClass,
+    DeleteTrait,
+    PutAggregates,
+    PutInventories,
+    PutTraits,
+    RenameResourceClass,
+    UpdateProvider,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.providers import ResourceProvider
+
+__all__ = [
+    "OPEN",
+    "AdoptAllocations",
+    "AdoptProviders",
+    "BoundHeld",
+    "Change",
+    "Changeset",
+    "Committed",
+    "CreateProvider",
+    "CreateResourceClass",
+    "CreateTrait",
+    "DeleteAllocations",
+    "DeleteEnsemble",
+    "DeleteFlavor",
+    "DeleteInventories",
+    "DeleteProvider",
+    "DeleteResourceClass",
+    "DeleteTemplate",
+    "DeleteTrait",
+    "DropBookings",
+    "DropEffects",
+    "DropReservable",
+    "EndBookings",
+    "ExpectEnsemble",
+    "ExpectLease",
+    "PutAggregates",
+    "PutBookings",
+    "PutClaim",
+    "PutDecision",
+    "PutEffect",
+    "PutEnsemble",
+    "PutExplanation",
+    "PutFlavor",
+    "PutInventories",
+    "PutLease",
+    "PutReservable",
+    "PutTemplate",
+    "PutTopology",
+    "PutTraits",
+    "RenameResourceClass",
+    "ReplaceAllocations",
+    "Stay",
+    "SwapHold",
+    "TakeHold",
+    "UpdateProvider",
+]
+
+Change: TypeAlias = (
+    CreateProvider
+    | UpdateProvider
+    | DeleteProvider
+    | PutInventories
+    | DeleteInventories
+    | PutTraits
+    | PutAggregates
+    | CreateResourceClass
+    | RenameResourceClass
+    | DeleteResourceClass
+    | CreateTrait
+    | DeleteTrait
+    | ReplaceAllocations
+    | DeleteAllocations
+    | PutBookings
+    | DropBookings
+    | SwapHold
+    | TakeHold
+    | EndBookings
+    | AdoptProviders
+    | AdoptAllocations
+    | PutEnsemble
+    | ExpectEnsemble
+    | DeleteEnsemble
+    | PutDecision
+    | BoundHeld
+    | PutClaim
+    | PutLease
+    | ExpectLease
+    | PutEffect
+    | DropEffects
+    | PutExplanation
+    | PutTemplate
+    | DeleteTemplate
+    | PutReservable
+    | DropReservable
+    | PutFlavor
+    | DeleteFlavor
+    | PutTopology
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Changeset:
+    """Changes applied in order, in one transaction, or not at all.
+
+    `relies_on` maps provider UUID to the revision seen; `topology_revision`, if given, is the
+    topology's, and `keepers_revision` that of all ensembles that keep others out. Any that moved
+    is a ProviderConflict, and nothing is written.
+
+    A provider in `seen` may move all the same, as long as its name, tree, traits and aggregates
+    are as seen, and the consumers in `standing` have bookings on exactly the providers they had:
+    then only bookings of others came or went, and capacity is judged by the commit itself.
+
+    A consumer that gives up bounded allocations which took the place of a decision's member is
+    PlaceLeft, unless `lets_go`: whoever writes says so when it has seen to the place.
+    """
+
+    changes: tuple[Change, ...]
+    relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    seen: Mapping[str, ResourceProvider] = field(default_factory=lambda: MappingProxyType({}))
+    """Of the providers in `relies_on` those of which others' bookings do not matter."""
+    standing: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Consumer -> providers; each of these is in `relies_on`."""
+    topology_revision: int | None = None
+    keepers_revision: int | None = None
+    lets_go: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did: the ledger's new revision and the wire generations it produced."""
+
+    revision: int
+    at: int
+    """The commit's instant, by the store's clock."""
+    provider_generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    consumer_generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    created: frozenset[str] = frozenset()
+    """Names or UUIDs of resource classes, traits and providers that this commit created."""

@@ -1,0 +1,129 @@
+"""Changes of bookings: allocations, holds, the swap of one for the other, and ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.consumers import AnyGeneration, Consumer
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.resources import Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """On what terms a consumer gets its first allocations."""
+
+    life: Duration | None = None
+    """How long they last from the commit on; None: for ever."""
+    until: Instant | None = None
+    """When they end at the latest."""
+    preemptible: bool = False
+    yields_to: str | None = None
+    """The lease for which they end at `until`, before their life is over."""
+    decision: str | None = None
+    """The decision whose place they take."""
+
+
+OPEN: Final = Stay()
+"""The terms of Placement's allocations: they stay until they are deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceAllocations:
+    """Replace a consumer's whole set of allocations (bookings from now on).
+
+    They end as those before them did, and are as preemptible. A consumer without any before
+    gets them on the terms of `stay`; but if another consumer of the changeset gives up these very
+    allocations before, on the terms of that one. `until` says another end in any case.
+
+    `generation` is the consumer's expected one: None for "must not exist yet", ANY_GENERATION
+    for "do not check". Empty `allocations` clears the consumer. The generation of each
+    provider in the new set (or, when clearing, of each one cleared) moves once per changeset.
+    Raises ConsumerConflict, CapacityExceeded, ConstraintViolated, UnknownName.
+    """
+
+    consumer: Consumer
+    allocations: Mapping[str, Amounts]
+    generation: int | AnyGeneration | None
+    until: Instant | None = None
+    stay: Stay = OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAllocations:
+    """Drop a consumer's allocations; NotFound if it has none. Moves no generation."""
+
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutBookings:
+    """Replace all holds of `consumer` (not its allocations) by these; they share its UUID.
+
+    Moves no wire generation: holds do not show on Placement's wire.
+    """
+
+    consumer: Consumer
+    bookings: tuple[Booking, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropBookings:
+    """Drop the holds of these consumers; consumers without any are passed over.
+
+    With `decision`, only those held or reserved for it and not claimed: what another decision
+    holds, or somebody has claimed meanwhile, stays.
+    """
+
+    consumers: frozenset[str]
+    decision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SwapHold:
+    """A hold becomes a server's allocation.
+
+    The member's bookings are re-written under `server` in this commit, with the same
+    providers and amounts, state allocated, and no lapse.
+
+    HoldExpired when the hold has lapsed or never was; ConsumerConflict when `server` exists
+    with allocations already; NotFound when it is another project's, or not a server.
+    """
+
+    member_uuid: str
+    server: Consumer
+
+
+@dataclass(frozen=True, slots=True)
+class TakeHold:
+    """A live hold makes room for what the same changeset writes.
+
+    What is judged is the end state, so a hold can be exchanged for an allocation on a full host,
+    though not for more than was held and is free.
+
+    HoldExpired when the hold has lapsed or never was.
+    """
+
+    member_uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndBookings:
+    """Give every booking of these consumers another end.
+
+    With `yields_to` they end early for that lease: each must be preemptible, and remembers the end
+    it had. Without, what they yielded to is forgotten. Moves no wire generation. Consumers
+    without bookings are passed over.
+
+    ConcurrentUpdate: one that should yield is not preemptible. CapacityExceeded: a later end
+    than before, for which there is no room.
+    """
+
+    consumers: frozenset[str]
+    end: Instant
+    yields_to: str | None = None

@@ -1,0 +1,200 @@
+"""Changes of Moorage's own resources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.effects import Effect, EffectKind
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.explain import Explanation
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.reservables import Reservable, ReservableKind
+    from moorage.domain.templates import Template
+    from moorage.domain.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class PutEnsemble:
+    """Write an ensemble; `generation` is the stored one expected, None for a new one."""
+
+    ensemble: Ensemble
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectEnsemble:
+    """Write nothing, and only if the ensemble has this generation still.
+
+    Raises ConcurrentUpdate, NotFound. For changes about members that leave the ensemble as it is.
+    """
+
+    id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEnsemble:
+    """Remove an ensemble; its decisions, claims and holds are the caller's to change."""
+
+    id: str
+    generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutDecision:
+    """Write a decision; `generation` is the stored one expected, None for a new one.
+
+    With `not_after` it is HoldExpired from that instant on, by the commit's clock.
+    """
+
+    decision: Decision
+    generation: int | None
+    not_after: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundHeld:
+    """Write nothing, and only if the project then holds or claims at most `limit` places.
+
+    Judged after the changes before it: of several that are made at once, those that come too
+    late are LimitExceeded. `requested` is told in the error.
+    """
+
+    project_id: str
+    limit: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutClaim:
+    """Write a claim; `expected_state` None for a new one, else the stored state expected.
+
+    With `not_after` it is HoldExpired from that instant on, by the commit's clock.
+    """
+
+    claim: Claim
+    expected_state: str | None
+    not_after: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutLease:
+    """Write a lease; `generation` is the stored one expected, None for a new one.
+
+    DuplicateName, NotFound, ConcurrentUpdate.
+    """
+
+    lease: Lease
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectLease:
+    """Write nothing, and only if the lease has this generation still.
+
+    Raises ConcurrentUpdate, NotFound. For changes about its places that leave the lease as it is.
+    """
+
+    id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutEffect:
+    """Write an effect; `attempts` is the stored count expected, None for a new one.
+
+    DuplicateName, NotFound; ConcurrentUpdate: another worker was quicker.
+    """
+
+    effect: Effect
+    attempts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropEffects:
+    """Forget what is still to be done for a subject (a lease's id, or a consumer).
+
+    With `kinds`, only effects of these.
+    """
+
+    subject: str
+    kinds: frozenset[EffectKind] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutExplanation:
+    """Keep an explanation, with the problem as a replayable JSON instance.
+
+    `request` is the id that the client gave to what was refused, `digest` the fingerprint of its
+    request. Of the project's explanations the newest `keep` stay; None: all of them.
+    """
+
+    explanation: Explanation
+    project_id: str
+    instance: str
+    request: str | None = None
+    digest: str | None = None
+    keep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutTemplate:
+    """Write a template's next version: the first, or one after the newest.
+
+    DuplicateName: the id of a first one, or its name in the project, is taken.
+    ConcurrentUpdate: another version is the newest. NotFound: there is none to follow.
+    """
+
+    template: Template
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTemplate:
+    """Drop every version of a template. NotFound."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutReservable:
+    """Write what is offered for reservation.
+
+    DuplicateName: a new one whose id or name is taken. NotFound: there is none to change.
+    """
+
+    reservable: Reservable
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropReservable:
+    """Offer it no more. NotFound."""
+
+    kind: ReservableKind
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutFlavor:
+    """Write a flavor; replaces one of the same id."""
+
+    flavor: Flavor
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFlavor:
+    """NotFound if there is none; by id or name."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutTopology:
+    """Replace the whole topology. Hosts are named by root provider name; UnknownName if absent."""
+
+    topology: Topology
