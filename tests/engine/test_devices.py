@@ -88,8 +88,8 @@ class Oracle:
                 return False
             for name, amount in group.resources.items():
                 taken[giver.name, name] = taken.get((giver.name, name), 0) + amount
-        for (giver, name), amount in taken.items():
-            if name not in self.nodes[giver].free or amount > self.nodes[giver].max_unit:
+        for (uuid, name), amount in taken.items():
+            if name not in self.nodes[uuid].free or amount > self.nodes[uuid].max_unit:
                 return False
         if not all(any(any_of & giver.traits for giver in own) for any_of in role.required):
             return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -141,7 +141,7 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     words = set(_words(request))
     topology = snapshot.topology
     devices = survey_devices(snapshot, request, rows.astype(np.int64), MOST_FREE)
-    columns = (
+    columns: dict[str, Any] = (
         _resources(snapshot, request, rows)
         if devices is None
         else {"classes": devices.classes, **_sums(devices, len(rows))}
@@ -149,7 +149,7 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     return Terrain(
         uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
         names=tuple(snapshot.names[row] for row in rows.tolist()),
-        **columns,  # type: ignore[arg-type]  # names as in Terrain
+        **columns,
         traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
         aggregates={
             name: np.isin(rows, members)
