@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,7 +291,7 @@ def test_a_query_asked_again_sees_what_has_changed_since(data: st.DataObject) ->
     for _ in range(data.draw(st.integers(1, 3))):
         shown(snapshot, query)
         number = data.draw(st.integers(0, len(nodes) - 1))
-        change = data.draw(st.fixed_dictionaries({}, optional=CHANGES))
+        change: dict[str, Any] = data.draw(st.fixed_dictionaries({}, optional=CHANGES))
         nodes = [*nodes[:number], replace(nodes[number], **change), *nodes[number + 1 :]]
         if data.draw(st.booleans()):
             nodes.append(Node(f"n{len(nodes)}", None, {"VCPU": 3, "DISK_GB": 3}))

@@ -16,6 +16,8 @@ from moorage.options import kinds
 from moorage.settings import BadSetting, Effective, configure, read
 
 Write = Callable[[str], str]
+LEASES = {"reservation": "/reservation"}
+"""Blazar's API, where nobody says anything about it."""
 MULTI = {setting.name for setting in options.SETTINGS if setting.multi}
 
 
@@ -39,7 +41,7 @@ def test_without_anything_the_defaults_make_a_private_service(
         8778,
         "noauth2",
     )
-    assert found.server.mounts == {"placement": "/placement", "native": "/v1"}
+    assert found.server.mounts == {"placement": "/placement", "native": "/v1", **LEASES}
     assert found.database == f"sqlite:///{tmp_path}/moorage/moorage.db"
     assert found.database_directory == tmp_path / "moorage"
     assert found.server.workers == 1
@@ -244,10 +246,10 @@ def test_settings_that_do(values: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given_", "mounts"),
     [
-        (["placement=/"], {"placement": "", "native": "/v1"}),
-        (["native="], {"placement": "/placement"}),
-        (["placement=/a/b/", "native=/a"], {"placement": "/a/b", "native": "/a"}),
-        (["placement=/x", "placement=/y"], {"placement": "/y", "native": "/v1"}),
+        (["placement=/"], {"placement": "", "native": "/v1", **LEASES}),
+        (["native=", "reservation="], {"placement": "/placement"}),
+        (["placement=/a/b/", "native=/a"], {"placement": "/a/b", "native": "/a", **LEASES}),
+        (["placement=/x", "placement=/y"], {"placement": "/y", "native": "/v1", **LEASES}),
     ],
 )
 def test_mounts_are_given_over_the_defaults(given_: list[str], mounts: dict[str, str]) -> None:

@@ -64,10 +64,10 @@ def written(args: argparse.Namespace) -> dict[str, Any]:
         top = parse(read_text(args.file))
         if isinstance(top.value, dict) and set(top.value) == {"template"}:
             top = top.value["template"]
-        source = top.plain()
-        if not isinstance(source, dict):
+        described = top.plain()
+        if not isinstance(described, dict):
             raise top.invalid("a template starts with parameters, members and policies")
-    return {"format": "moorage", "source": source, "shared": args.shared}
+    return {"format": "moorage", "source": described, "shared": args.shared}
 
 
 class Keeping(Command):
