@@ -83,6 +83,26 @@ def test_an_ensemble_that_is_there_is_leased_once(sim: Any) -> None:
     assert sim("lease", "cancel", first.out.split()[1]).status == 0
 
 
+TIER = """\
+parameters: {count: {type: number, default: 2}, flavor: {}}
+members: [{name: web, count: "{count}", flavor: "{flavor}"}]
+"""
+
+
+def test_what_a_template_describes_is_leased(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tier.yaml"
+    file.write_text(TIER, encoding="utf-8")
+    kept = sim.body("template", "create", "tier", "-f", str(file))["template"]
+    words = ("--param", "flavor=m1.small", "--param", "count=3", *WEEK)
+    made = sim.body("lease", "create", "--template", "tier@1", *words)
+    assert made["lease"]["name"] == "tier"
+    assert made["ensemble"]["template"] == {"id": kept["id"], "version": 1}
+    assert len(made["decision"]["assignments"]) == 3
+    assert sim("lease", "create", "--template", "tier", *WEEK).status == 1, "no flavor"
+    assert sim("lease", "cancel", made["lease"]["id"]).status == 0
+    assert sim("template", "delete", "tier").status == 0
+
+
 def test_it_is_listed_and_drawn(sim: Any, lease: str) -> None:
     assert lease in sim("lease", "list", "--state", "pending").out
     assert lease not in sim("lease", "list", "--state", "active").out
@@ -161,6 +181,10 @@ FLAVOR = ("lease", "create", "--flavor", "m1.small")
         ((*FLAVOR, "--duration", "soon"), 2),
         ((*FLAVOR, *WEEK, "--before-start", "everybody"), 2),
         (("lease", "create", "--ensemble", "x", "--count", "2", *WEEK), 2),
+        ((*FLAVOR, "--template", "x", *WEEK), 2),
+        ((*FLAVOR, "--param", "a=b", *WEEK), 2),
+        (("lease", "create", "--template", "x", "--param", "a", *WEEK), 2),
+        (("lease", "create", "--template", "nobody", *WEEK), 1),
         ((*FLAVOR, "--start", "2026-11-20", "--duration", "1d"), 1),
         ((*FLAVOR, "--start", "2026-12-07", "--end", "2026-12-06"), 1),
         ((*FLAVOR, *WEEK, "--on-end", "explode"), 1),

@@ -130,6 +130,8 @@ def test_the_version(offline: Any, capsys: pytest.CaptureFixture[str]) -> None:
         ("--endpoint http://h:1 decision r", ["release", "renew"]),
         ("--endpoint = http://h:1 decision r", ["release", "renew"]),
         ("--debug claim l", ["list"]),
+        ("lease create --t", ["--template", "--time-limit"]),
+        ("lease create --template upf --pa", ["--param"]),
         ("--end", ["--endpoint"]),
         ("replay x --f", ["--format"]),
         ("ensemble create ", []),  # nothing of ours: the shell completes files

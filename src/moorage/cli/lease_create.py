@@ -10,6 +10,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
 from moorage.cli.output import FORMATS, Shown
 from moorage.cli.shipped import read_text, reading
+from moorage.cli.template import parameter_argument
 from moorage.cli.times import NOW, TIME_HELP, span, time_of, time_or_now
 
 if TYPE_CHECKING:
@@ -40,12 +41,14 @@ class Create(Command):
     changes a solve has shown to work, and the exit status is 3.
 
     What is leased is a description (-f), an ensemble that is there and not placed (--ensemble),
-    or an amount of a flavor (--flavor and --count).
+    an amount of a flavor (--flavor and --count) or what a template describes (--template and
+    --param).
     """
 
     examples = """
         moorage lease create -f shop.yaml --start 2026-12-07T08:00Z --end 2026-12-11T18:00Z
         moorage lease create --flavor m1.xlarge --count 4 --start now --duration 4d10h --dry-run
+        moorage lease create --template upf@2 --param count=4 --start 2026-12-07 --duration 1d
         moorage lease create --ensemble shop --start 2026-12-07 --duration 1d --lead 30m \\
           --expiry 2h --before-end notify:PT24H --on-end delete
     """
@@ -63,8 +66,10 @@ class Create(Command):
         )
         what.add_argument("--ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
         what.add_argument("--flavor", metavar="FLAVOR", help="so many servers of it")
+        what.add_argument("--template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
         parser.add_argument("--count", type=int, metavar="N", help="with --flavor (default: 1)")
-        parser.add_argument("--name", help="default: the ensemble's, or the flavor's")
+        parameter_argument(parser)
+        parser.add_argument("--name", help="default: the ensemble's, flavor's or template's")
         _when(parser)
         _terms(parser)
         add = parser.add_argument
@@ -81,10 +86,13 @@ class Create(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         """Ask for it."""
-        if sum(one is not None for one in (args.file, args.ensemble, args.flavor)) != 1:
-            self._usage_error("give one of -f/--file, --ensemble and --flavor")
+        what = (args.file, args.ensemble, args.flavor, args.template)
+        if sum(one is not None for one in what) != 1:
+            self._usage_error("give one of -f/--file, --ensemble, --flavor and --template")
         if args.count is not None and args.flavor is None:
             self._usage_error("argument --count: only with --flavor")
+        if args.param and args.template is None:
+            self._usage_error("argument --param: only with --template")
         body = _said(args)
         with self.client() as client:
             body |= _what(client, args)
@@ -146,6 +154,9 @@ def _what(client: Moorage, args: argparse.Namespace) -> dict[str, Any]:
     if args.flavor is not None:
         amount = {"flavor": args.flavor, "count": 1 if args.count is None else args.count}
         return {"name": args.name or args.flavor, "amount": amount}
+    if args.template is not None:
+        template = {"name": args.template, "parameters": dict(args.param)}
+        return {"name": args.name or args.template.partition("@")[0], "template": template}
     if args.ensemble is not None:
         found = client.ensembles.show(client.ensembles.find(args.ensemble)).value
         return {"name": args.name or found.name, "ensemble_id": found.id}

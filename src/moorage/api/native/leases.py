@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET
@@ -20,11 +21,12 @@ from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.create import LeaseAsk, create_lease
 from moorage.usecases.leases.view import list_leases, own_lease, remaining
 from moorage.usecases.leases.yielding import yielders
+from moorage.usecases.templates import instantiate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.api.native.requests_leases import LeaseBody, LeaseChangeBody
+    from moorage.api.native.requests_leases import LeaseBody, LeaseChangeBody, LeasedTemplate
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.leases.create import Granted
 
@@ -35,10 +37,13 @@ AMOUNT_ROLE = "server"
 def create(call: Call) -> Reply:
     """POST: grant a lease, or say why none can be granted."""
     body: LeaseBody = call.body.lease
+    ask = asked(body, call.parts.store.now())
+    if body.template is not None:
+        ask = replace(ask, description=_instance(call, body.template))
     granted = create_lease(
         call.parts,
         call.caller,
-        asked(body, call.parts.store.now()),
+        ask,
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
@@ -131,16 +136,16 @@ def _granted(call: Call, granted: Granted, *, created: bool) -> Reply:
 
 
 def asked(body: LeaseBody, now: Instant) -> LeaseAsk:
-    """What a body asks for, at an instant.
+    """What a body asks for, at an instant; a template is not described yet.
 
     Raises:
         InvalidDescription: it says several things where one is needed or none at all, or its
             times, durations, members or actions cannot be understood.
     """
-    wanted = [body.ensemble_id, body.ensemble, body.amount]
+    wanted = [body.ensemble_id, body.ensemble, body.template, body.amount]
     if sum(one is not None for one in wanted) != 1:
         raise InvalidDescription(
-            "give one of ensemble_id, ensemble and amount, and not more", path="lease"
+            "give one of ensemble_id, ensemble, template and amount, and not more", path="lease"
         )
     return LeaseAsk(
         name=body.name,
@@ -205,6 +210,10 @@ def _description(body: LeaseBody) -> EnsembleDescription | None:
         if source[name]
     }
     return read_ensemble({"name": body.name, "members": [role], "policies": source["policies"]})
+
+
+def _instance(call: Call, template: LeasedTemplate) -> EnsembleDescription:
+    return instantiate(call.parts.store, call.caller, template.name, template.parameters)
 
 
 def _period(body: LeaseBody, now: Instant) -> Period:

@@ -20,6 +20,7 @@ from moorage.api.native.requests import (
     RoleBody,
     Uuid,
 )
+from moorage.api.native.requests_templates import Given
 from moorage.domain.ensembles import MAX_MEMBERS
 
 Members: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
@@ -59,17 +60,25 @@ class AmountBody(Struct, frozen=True, forbid_unknown_fields=True):
     policies: Annotated[list[Policy], Meta(max_length=1000)] = []
 
 
+class LeasedTemplate(Struct, frozen=True, forbid_unknown_fields=True):
+    """A template by its id or name, `upf@2` for a version; what is not given takes its default."""
+
+    name: Name
+    parameters: Given = {}
+
+
 class LeaseBody(Struct, frozen=True, forbid_unknown_fields=True):
     """What is promised, for when, and on which terms.
 
-    Exactly one of `ensemble_id`, `ensemble` and `amount` says what, exactly one of `end` and
-    `duration` how long.
+    Exactly one of `ensemble_id`, `ensemble`, `template` and `amount` says what, exactly one of
+    `end` and `duration` how long.
     """
 
     name: Name
     id: Uuid | None = None
     ensemble_id: Uuid | None = None
     ensemble: LeasedBody | None = None
+    template: LeasedTemplate | None = None
     amount: AmountBody | None = None
     start: Start | None = None
     end: Instant | None = None
