@@ -7,6 +7,7 @@ revisions, forgets consumers that have nothing left, and appends to the change l
 from __future__ import annotations
 
 import time
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,7 +39,7 @@ from moorage.store.reliance import check_reliance
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from moorage.domain.changes import Changeset
+    from moorage.domain.changes import Change, Changeset
     from moorage.domain.period import Instant
     from moorage.store.backends import Log
     from moorage.store.session import Question, Rows, Session
@@ -60,7 +61,6 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.DeleteTrait: names.delete_trait,
         changes.ReplaceAllocations: allocations.replace_allocations,
         changes.DeleteAllocations: allocations.delete_allocations,
-        changes.PutBookings: holds.put_bookings,
         changes.DropBookings: holds.drop_bookings,
         changes.SwapHold: holds.swap_hold,
         changes.TakeHold: holds.take_hold,
@@ -75,7 +75,6 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutClaim: ensembles.put_claim,
         changes.ExpectLease: leases.expect_lease,
         changes.PutLease: leases.put_lease,
-        changes.PutEffect: leases.put_effect,
         changes.DropEffects: leases.drop_effects,
         changes.PutExplanation: ensembles.put_explanation,
         changes.PutTemplate: templates.put_template,
@@ -87,6 +86,14 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutTopology: fleet.put_topology,
     }
 )
+
+TOGETHER: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
+    {
+        changes.PutBookings: holds.put_bookings,
+        changes.PutEffect: leases.put_effects,
+    }
+)
+"""Changes that are applied together where several follow one another."""
 
 _PURGES: Final = (
     *(changes.PutBookings, changes.DropBookings, changes.PutDecision, changes.PutClaim),
@@ -134,13 +141,23 @@ def commit(
     for (statement, given), found in zip(ahead, answers, strict=True):
         batch.foreseen[statement] = given, found
     check_reliance(batch, changeset)
-    for change in changeset.changes:
-        APPLY[type(change)](batch, change)
+    _apply(batch, changeset.changes)
     if any(isinstance(change, _PURGES) for change in changeset.changes):
         batch.purge()
     if not changeset.lets_go:
         allocations.check_places(batch)
     return settle(batch, log)
+
+
+def _apply(batch: Batch, every: Sequence[Change]) -> None:
+    """Apply changes in their order."""
+    for kind, some in groupby(every, key=type):
+        together = TOGETHER.get(kind)
+        if together is not None:
+            together(batch, tuple(some))
+            continue
+        for one in some:
+            APPLY[kind](batch, one)
 
 
 def settle(batch: Batch, log: Log) -> Committed:

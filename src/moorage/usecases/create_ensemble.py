@@ -97,6 +97,8 @@ def _store(
 
 
 def _made_before(parts: Parts, caller: Caller, naming: Naming) -> Made | None:
+    if not naming.digest:  # an id that nobody gave, and nobody has
+        return None
     try:
         known = parts.store.ensemble(naming.id)
     except NotFound:

@@ -68,6 +68,8 @@ def decide(
 
 
 def _made_before(parts: Parts, caller: Caller, naming: Naming) -> Settled | None:
+    if not naming.digest:  # an id that nobody gave, and nobody has
+        return None
     try:
         known = parts.store.decision(naming.id)
     except NotFound:

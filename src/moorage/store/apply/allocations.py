@@ -46,6 +46,17 @@ def stored_consumer(batch: Batch, uuid: str) -> Any:  # noqa: ANN401 - a row
     return batch.connection.execute(_CONSUMER, {"uuid": uuid}).one_or_none()
 
 
+def holder(consumer: Consumer) -> dict[str, object]:
+    """The row of a new consumer that has holds only."""
+    return {
+        "uuid": consumer.uuid,
+        "project_id": consumer.project_id,
+        "user_id": consumer.user_id,
+        "type": consumer.type or UNKNOWN_TYPE,
+        "generation": 0,
+    }
+
+
 def write_consumer(
     batch: Batch, consumer: Consumer, stored: Row[Any] | None, generation: int
 ) -> None:

@@ -83,14 +83,22 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         "body": bodies.ENSEMBLE.encode(ensemble),
     }
     write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
-    _list_members(batch, ensemble.id, _tags(ensemble))
-    _list_keeper(batch, ensemble.id, keeps=ensemble.keeps_others_out)
+    if change.generation is None:
+        _enlist(batch, ensemble.id, _tags(ensemble), {})
+        kept = False
+    else:
+        _list_members(batch, ensemble.id, _tags(ensemble))
+        kept = _is_keeper(batch, ensemble.id)
+    _list_keeper(batch, ensemble.id, kept=kept, keeps=ensemble.keeps_others_out)
 
 
-def _list_keeper(batch: Batch, ensemble_id: str, *, keeps: bool) -> None:
+def _is_keeper(batch: Batch, ensemble_id: str) -> bool:
+    return batch.connection.execute(_KEEPER, {"of": ensemble_id}).first() is not None
+
+
+def _list_keeper(batch: Batch, ensemble_id: str, *, kept: bool, keeps: bool) -> None:
     """Say whether an ensemble keeps others out; whoever relies on all that do sees it move."""
     mine = {"of": ensemble_id}
-    kept = batch.connection.execute(_KEEPER, mine).first() is not None
     if keeps and not kept:
         batch.connection.do(_NEW_KEEPER, {"ensemble_id": ensemble_id})
     elif kept and not keeps:
@@ -118,7 +126,10 @@ def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> Non
         DuplicateName: a server is a member of another ensemble.
     """
     rows = batch.connection.execute(_MEMBERS, {"of": ensemble_id})
-    stored = {row.consumer: row.tags for row in rows}
+    _enlist(batch, ensemble_id, wanted, {row.consumer: row.tags for row in rows})
+
+
+def _enlist(batch: Batch, ensemble_id: str, wanted: dict[str, str], stored: dict[str, str]) -> None:
     differing = {name for name, _ in stored.items() ^ wanted.items()}
     for some in chunks(differing):
         taken, standing = batch.connection.ask(
@@ -146,7 +157,7 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     """
     expect(batch, _ENSEMBLE, change.id, change.generation)
     _list_members(batch, change.id, {})
-    _list_keeper(batch, change.id, keeps=False)
+    _list_keeper(batch, change.id, kept=_is_keeper(batch, change.id), keeps=False)
     batch.connection.do(_ENSEMBLE.delete, {"of": change.id})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from moorage.domain.bookings import Binding, BookingState
 from moorage.domain.errors import (
@@ -16,7 +16,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import FOREVER
 from moorage.store import rows, tables
-from moorage.store.apply.allocations import stored_consumer, write_consumer
+from moorage.store.apply.allocations import holder, stored_consumer, write_consumer
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ _HAS_ALLOCATIONS = (
 )
 
 
+_KNOWN = select(tables.consumers.c.uuid).where(
+    tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True))
+)
+_NEW_CONSUMERS = insert(tables.consumers)
 _ALL_OF = _b.consumer.in_(bindparam("consumers", expanding=True))
 _EVERY = select(tables.bookings).where(_ALL_OF)
 _YIELD = (
@@ -77,13 +81,32 @@ _END = (
 )
 
 
-def put_bookings(batch: Batch, change: PutBookings) -> None:
+def put_bookings(batch: Batch, every: Sequence[PutBookings]) -> None:
     """See `PutBookings`. Whether they fit is judged on the changeset's end state.
+
+    As many statements for a hundred members of an ensemble as for one. Of several changes of one
+    consumer the last one stays.
 
     Raises:
         InvalidDescription: another consumer's booking, an allocation, or two bookings of one
             state for the same inventory.
     """
+    fresh = {one.consumer.uuid: _columns(one) for one in every}
+    _drop(batch, fresh)
+    owners = {one.consumer.uuid: one.consumer for one in every if fresh[one.consumer.uuid]}
+    known = {
+        uuid
+        for some in chunks(owners)
+        for uuid in batch.connection.scalars(_KNOWN, {"consumers": some})
+    }
+    if new := [holder(one) for uuid, one in owners.items() if uuid not in known]:
+        batch.connection.do(_NEW_CONSUMERS, new)
+    if booked := [row for found in fresh.values() for row in found]:
+        batch.put(booked)
+
+
+def _columns(change: PutBookings) -> list[dict[str, Any]]:
+    """What to write for one consumer."""
     uuid = change.consumer.uuid
     fresh: list[dict[str, Any]] = []
     for booking in change.bookings:
@@ -96,12 +119,7 @@ def put_bookings(batch: Batch, change: PutBookings) -> None:
     keys = {(row["provider"], row["resource_class"], row["state"]) for row in fresh}
     if len(keys) != len(fresh):
         raise InvalidDescription(f"{uuid} books an inventory twice", path="bookings")
-    _drop(batch, [uuid])
-    if not fresh:
-        return
-    if stored_consumer(batch, uuid) is None:
-        write_consumer(batch, change.consumer, None, 0)
-    batch.put(fresh)
+    return fresh
 
 
 def drop_bookings(batch: Batch, change: DropBookings) -> None:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, delete, insert, select
 
 from moorage.domain.effects import LANES, EffectState
-from moorage.domain.errors import ConcurrentUpdate
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName
 from moorage.store import bodies, tables
 from moorage.store.apply.kinds import OF, Kind, expect, write
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.domain.changes import DropEffects, ExpectLease, PutEffect, PutLease
+    from moorage.domain.effects import Effect
     from moorage.store.batch import Batch
 
 _LEASE: Final = Kind.of("lease", tables.leases.c.generation)
@@ -27,6 +30,8 @@ _NO_RESERVATIONS: Final = delete(tables.reservations).where(
     _r.id.in_(bindparam("some", expanding=True))
 )
 _STATE: Final = select(_e.state).where(_e.id == OF)
+_TAKEN: Final = select(_e.id).where(_e.id.in_(bindparam("some", expanding=True))).limit(1)
+_NEW_EFFECTS: Final = insert(tables.effects)
 _PENDING: Final = (_e.subject == OF) & (_e.state == EffectState.PENDING.value)
 _TO_BE_DONE: Final = select(_e.body).where(_PENDING)
 _NO_EFFECTS: Final = delete(tables.effects).where(
@@ -55,8 +60,9 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         "body": bodies.LEASE.encode(lease),
     }
     write(batch, _LEASE, lease.id, values, change.generation)
-    wanted = {one.id for one in lease.reservations}
-    stored = set(batch.connection.scalars(_RESERVATIONS, {"of": lease.id}))
+    wanted, stored = {one.id for one in lease.reservations}, set()
+    if change.generation is not None:
+        stored = set(batch.connection.scalars(_RESERVATIONS, {"of": lease.id}))
     if gone := sorted(stored - wanted):
         batch.connection.do(_NO_RESERVATIONS, {"some": gone})
     if fresh := [{"id": one, "lease_id": lease.id} for one in sorted(wanted - stored)]:
@@ -72,15 +78,31 @@ def expect_lease(batch: Batch, change: ExpectLease) -> None:
     expect(batch, _LEASE, change.id, change.generation)
 
 
-def put_effect(batch: Batch, change: PutEffect) -> None:
-    """See `PutEffect`.
+def put_effects(batch: Batch, every: Sequence[PutEffect]) -> None:
+    """See `PutEffect`; all new ones by one statement.
 
     Raises:
         DuplicateName: a new one whose id is taken.
-        NotFound, ConcurrentUpdate: the stored one is gone, or was taken on or done meanwhile.
+        NotFound, ConcurrentUpdate: a stored one is gone, or was taken on or done meanwhile.
     """
-    effect = change.effect
-    values = {
+    new = {one.effect.id: one.effect for one in every if one.attempts is None}
+    if len(new) < sum(one.attempts is None for one in every):
+        raise DuplicateName("effect", "of one changeset")
+    for some in chunks(new):
+        taken = batch.connection.scalars(_TAKEN, {"some": some}).first()
+        if taken is not None:
+            raise DuplicateName("effect", taken)
+    if new:
+        batch.connection.do(
+            _NEW_EFFECTS, [{"id": id_, **_columns(one)} for id_, one in new.items()]
+        )
+    for one in every:
+        if one.attempts is not None:
+            _change_effect(batch, one.effect, one.attempts)
+
+
+def _columns(effect: Effect) -> dict[str, Any]:
+    return {
         "subject": effect.subject,
         "state": effect.state.value,
         "lane": LANES[effect.kind].value,
@@ -88,11 +110,13 @@ def put_effect(batch: Batch, change: PutEffect) -> None:
         "attempts": effect.attempts,
         "body": bodies.EFFECT.encode(effect),
     }
-    if change.attempts is not None:
-        stored = batch.connection.scalars(_STATE, {"of": effect.id}).one_or_none()
-        if stored is not None and stored != EffectState.PENDING.value:
-            raise ConcurrentUpdate(f"effect {effect.id} is {stored} already", subject=effect.id)
-    write(batch, _EFFECT, effect.id, values, change.attempts)
+
+
+def _change_effect(batch: Batch, effect: Effect, attempts: int) -> None:
+    stored = batch.connection.scalars(_STATE, {"of": effect.id}).one_or_none()
+    if stored is not None and stored != EffectState.PENDING.value:
+        raise ConcurrentUpdate(f"effect {effect.id} is {stored} already", subject=effect.id)
+    write(batch, _EFFECT, effect.id, _columns(effect), attempts)
 
 
 def drop_effects(batch: Batch, change: DropEffects) -> None:

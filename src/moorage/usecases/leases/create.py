@@ -22,7 +22,7 @@ from moorage.usecases.explain import known_refusal
 from moorage.usecases.joint import Ask
 from moorage.usecases.leases.asking import Displaced, Granted, LeaseAsk
 from moorage.usecases.leases.carried import promise
-from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.edges import first_edges
 from moorage.usecases.leases.shaping import check_members, checked_end, checked_start
 from moorage.usecases.leases.yielding import yielders
 from moorage.usecases.patience import again
@@ -85,7 +85,7 @@ def _create(
 
     def also(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
-        return (PutLease(placed, None), *edges(placed, parts.ids, decision.created_at))
+        return (PutLease(placed, None), *first_edges(placed, parts.ids, decision.created_at))
 
     proposal = Proposal(
         ensemble,
@@ -161,6 +161,8 @@ def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, 
 
 
 def _made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None:
+    if not naming.digest:  # an id that nobody gave, and nobody has
+        return None
     try:
         known = store.lease(naming.id)
     except NotFound:

@@ -52,7 +52,15 @@ _AHEAD: Final[Mapping[LeaseState, tuple[EffectKind, ...]]] = {
 
 
 def edges(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
-    """What is to be written with a lease so that its edges happen.
+    """What is to be written with a changed lease so that its edges happen, and no former ones.
+
+    See `first_edges` for the arguments.
+    """
+    return (DropEffects(lease.id, TIMERS), *first_edges(lease, ids, now))
+
+
+def first_edges(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
+    """What is to be written with a new lease so that its edges happen.
 
     Args:
         lease: as it is written.
@@ -61,25 +69,22 @@ def edges(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
     """
     ahead = [one for kind in _AHEAD[lease.state] for one in _of_kind(kind, lease)]
     ahead.sort(key=lambda one: one[1])
-    return (
-        DropEffects(lease.id, TIMERS),
-        *(
-            PutEffect(
-                Effect(
-                    id=ids.uuid(),
-                    kind=kind,
-                    subject=lease.id,
-                    project_id=lease.project_id,
-                    due=due,
-                    not_before=due,
-                    details=details,
-                    created_at=now,
-                    updated_at=now,
-                ),
-                None,
-            )
-            for kind, due, details in ahead
-        ),
+    return tuple(
+        PutEffect(
+            Effect(
+                id=ids.uuid(),
+                kind=kind,
+                subject=lease.id,
+                project_id=lease.project_id,
+                due=due,
+                not_before=due,
+                details=details,
+                created_at=now,
+                updated_at=now,
+            ),
+            None,
+        )
+        for kind, due, details in ahead
     )
 
 
