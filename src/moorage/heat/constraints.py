@@ -120,15 +120,21 @@ def _allowed_pattern(node: Marked, value: Plain, kind: str) -> str | None:
     return None
 
 
+_AMBIGUOUS: Final = re.compile(r"\[[^\]]*(?:--|&&|~~|\|\||\[)")
+"""In a set of characters: operations on sets, in later versions of Python."""
+
+
 def _cheap(pattern: str) -> bool:
     """Whether matching takes at most a small power of the text's length.
 
-    A group is never repeated, nothing looks around or back, and few things repeat at all.
+    A group is never repeated, nothing looks around or back, and few things repeat at all. Nor does
+    it hold what is to mean another thing one day.
     """
     bare = re.sub(r"\\[^1-9]", "x", pattern)
     bare = re.sub(r"\[\^?\]?[^\]]*\]", "x", bare)
     return (
         len(pattern) <= MAX_PATTERN
+        and _AMBIGUOUS.search(pattern) is None
         and re.search(r"\\|\(\?(?!:)|\)[*+{?]", bare) is None
         and len(re.findall(r"[*+{]", bare)) <= MAX_REPEATED
         and len(re.findall(r"(?<!\()\?", bare)) <= MAX_OPTIONAL
