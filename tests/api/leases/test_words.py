@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from moorage.api.leases import dates, requirements
+from moorage.api.leases import dates
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import parse_instant
+from moorage.usecases.reservations import requirements
 
 HOST = {"vcpus": 10, "memory_mb": "4096", "gpu": "a100", "rank": "9", "none": None}
 

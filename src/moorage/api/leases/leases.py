@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api.leases import asking, dates, shapes
+from moorage.api.leases import dates, reading, shapes
 from moorage.api.leases.call import Call, Reply
 from moorage.api.leases.protocol import BEYOND
 from moorage.domain.errors import Forbidden, Infeasible, InvalidDescription, NotFound
@@ -20,6 +20,7 @@ from moorage.usecases.leases.view import list_leases, own_lease
 from moorage.usecases.ports import Page
 from moorage.usecases.proposal import Naming
 from moorage.usecases.reservables import addresses, offered_hosts
+from moorage.usecases.reservations import asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,8 +57,7 @@ def create(call: Call) -> Reply:
     """POST: grant a lease. Of hosts as many as there are, between `min` and `max`."""
     wanted = _wanted(call)
     last: Infeasible | None = None
-    for counts in _sizes(wanted.parts):
-        sized = tuple(one.of(count) for one, count in zip(wanted.parts, counts, strict=True))
+    for sized in asking.sizes(wanted.parts):
         try:
             ask = replace(wanted, parts=sized).ask()
             # Requirements become names of hosts, which tenants may not write; none is told them.
@@ -114,10 +114,10 @@ def _deleted(lease: Lease) -> bool:
 def _wanted(call: Call) -> asking.Wanted:
     body = call.object()
     now = call.parts.store.now()
-    period = asking.read_period(body, now)
+    period = reading.read_period(body, now)
     annotations: dict[str, Any] = {}
     if body.get("before_end_date") is not None:
-        annotations[shapes.BEFORE_END] = _before_end(body, period, now)
+        annotations[asking.BEFORE_END] = _before_end(body, period, now)
     terms = Terms(period)
     if call.has(BEYOND):
         terms = replace(
@@ -128,7 +128,7 @@ def _wanted(call: Call) -> asking.Wanted:
             cleaning=_duration(body, "cleaning") or 0,
         )
     return asking.Wanted(
-        asking.read_name(body),
+        reading.read_name(body),
         terms,
         asking.read_parts(body.get("reservations"), _offered(call)),
         MappingProxyType(annotations),
@@ -171,17 +171,6 @@ def _priority(body: Mapping[str, Any]) -> int:
 _MOST_PRIORITY: Final = 1_000
 
 
-def _sizes(parts: tuple[asking.Part, ...]) -> Iterator[tuple[int, ...]]:
-    """Numbers of members to try: all that may be had, then one less of each until the least."""
-    counts = [one.count for one in parts]
-    while True:
-        yield tuple(counts)
-        lower = [max(one.least, n - 1) for one, n in zip(parts, counts, strict=True)]
-        if lower == counts:
-            return
-        counts = lower
-
-
 # --- changing -------------------------------------------------------------------------------
 
 
@@ -201,7 +190,7 @@ def _change(call: Call, lease: Lease, body: Mapping[str, Any]) -> LeaseChange:
     if end is not None and end <= (start or period.start):
         raise InvalidDescription("End date must be later than current and start date")
     return LeaseChange(
-        name=asking.read_name(body) if body.get("name") not in (None, lease.name) else None,
+        name=reading.read_name(body) if body.get("name") not in (None, lease.name) else None,
         start=start,
         end=None if end == period.end else end,
         counts=MappingProxyType(_counts(lease, body)),
@@ -242,7 +231,7 @@ def _named(lease: Lease, body: Mapping[str, Any]) -> Iterator[tuple[Any, Mapping
 def _restated(lease: Lease, body: Mapping[str, Any], now: Instant) -> Mapping[str, Any]:
     """The lease's annotations with what the change says in Blazar's words."""
     said = dict(lease.annotations)
-    words = said.get(shapes.RESERVATIONS)
+    words = said.get(asking.RESERVATIONS)
     if isinstance(words, dict):
         changed = dict(words)
         for part, source in _named(lease, body):
@@ -253,9 +242,9 @@ def _restated(lease: Lease, body: Mapping[str, Any], now: Instant) -> Mapping[st
                 if key in source and key in mine
             }
             changed[part.role] = {**mine, **numbers}
-        said[shapes.RESERVATIONS] = changed
+        said[asking.RESERVATIONS] = changed
     if body.get("before_end_date") is not None:
-        said[shapes.BEFORE_END] = _before_end(body, lease.terms.period, now)
-    elif isinstance(at := said.get(shapes.BEFORE_END), int):
-        said[shapes.BEFORE_END] = min(at, lease.terms.period.end)
+        said[asking.BEFORE_END] = _before_end(body, lease.terms.period, now)
+    elif isinstance(at := said.get(asking.BEFORE_END), int):
+        said[asking.BEFORE_END] = min(at, lease.terms.period.end)
     return said

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.api.leases.dates import stamped, written
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
+from moorage.usecases.reservations.asking import BEFORE_END, FLAVOR, INSTANCE, RESERVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 DELETED: Final = "deleted"
 """The annotation of a lease that was deleted: Blazar knows it no more."""
-RESERVATIONS: Final = "reservations"
-"""The annotation with what was asked for, by role."""
-BEFORE_END: Final = "before_end_date"
 UPDATING: Final = "UPDATING"
 BEFORE: Final = HOUR
 """How long before its end a lease's owner is told, unless they say."""
@@ -70,10 +68,10 @@ def reserved(one: Lease, part: Reservation) -> Mapping[str, Any]:
     if isinstance(said, dict) and part.role in said:
         words: Mapping[str, Any] = said[part.role]
         return words if words["resource_type"] not in _SLOTS else {**_slots(part), **words}
-    return {"resource_type": "flavor:instance", "resource_properties": "", **_slots(part)}
+    return {"resource_type": FLAVOR, "resource_properties": "", **_slots(part)}
 
 
-_SLOTS: Final = frozenset({"virtual:instance", "flavor:instance"})
+_SLOTS: Final = frozenset({INSTANCE, FLAVOR})
 
 
 def _slots(part: Reservation) -> dict[str, Any]:

@@ -18,19 +18,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api.leases import dates, requirements
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Conflict, InvalidDescription
-from moorage.domain.period import Period
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import ADDRESS, WHOLE_HOST
 from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.reservations import requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from moorage.domain.leases import Terms
-    from moorage.domain.period import Instant
     from moorage.domain.reservables import Reservable
     from moorage.usecases.reservables import OfferedHost
 
@@ -38,6 +36,10 @@ HOST: Final = "physical:host"
 INSTANCE: Final = "virtual:instance"
 FLAVOR: Final = "flavor:instance"
 ADDRESSES: Final = "virtual:floatingip"
+RESERVATIONS: Final = "reservations"
+"""The annotation of a lease with what was asked for, by role."""
+BEFORE_END: Final = "before_end_date"
+"""The annotation with the instant at which its owner is told that it ends."""
 CHANGEABLE: Final = frozenset({"id", "resource_type", "amount", "min", "max"})
 """Keys of a reservation that may say something new."""
 MOST: Final = 100
@@ -105,42 +107,9 @@ class Wanted:
             name=self.name,
             terms=self.terms,
             description=read_ensemble(source),
-            annotations=MappingProxyType({**self.annotations, "reservations": said}),
+            annotations=MappingProxyType({**self.annotations, RESERVATIONS: said}),
             objective=Objective.PACK,
         )
-
-
-def read_name(body: Mapping[str, Any]) -> str:
-    """A lease's name.
-
-    Raises:
-        InvalidDescription: none, or none that can be one.
-    """
-    name = body.get("name")
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-        raise InvalidDescription("A lease needs a name of 1 to 255 characters")
-    return name
-
-
-_LONGEST_NAME: Final = 255
-
-
-def read_period(body: Mapping[str, Any], now: Instant) -> Period:
-    """A lease's period. A start within the present minute is now.
-
-    Raises:
-        InvalidDescription: missing dates, a start in the past, an end before it.
-    """
-    for key in ("start_date", "end_date"):
-        if body.get(key) is None:
-            raise InvalidDescription(f"{key} is missing")
-    start, end = dates.read(body["start_date"], now), dates.read(body["end_date"], now)
-    if start < now - now % dates.MINUTE:
-        raise InvalidDescription("Start date must be later than current date")
-    start = max(start, now)
-    if end <= start:
-        raise InvalidDescription("End date must be later than start date.")
-    return Period(start, end)
 
 
 def read_parts(source: object, offered: Offered) -> tuple[Part, ...]:
@@ -153,10 +122,10 @@ def read_parts(source: object, offered: Offered) -> tuple[Part, ...]:
         raise InvalidDescription("A lease needs reservations")
     if len(source) > MOST:
         raise InvalidDescription(f"A lease has at most {MOST} reservations")
-    return _parted(tuple(_part(f"r{i}", one, offered) for i, one in enumerate(source)), offered)
+    return parted(tuple(read_part(f"r{i}", one, offered) for i, one in enumerate(source)), offered)
 
 
-def _parted(parts: tuple[Part, ...], offered: Offered) -> tuple[Part, ...]:
+def parted(parts: tuple[Part, ...], offered: Offered) -> tuple[Part, ...]:
     """Keep instances off the hosts that the same lease may get whole."""
     whole = frozenset[str]().union(
         *(one.only_on or () for one in parts if one.resource_type == HOST)
@@ -171,7 +140,12 @@ def _parted(parts: tuple[Part, ...], offered: Offered) -> tuple[Part, ...]:
     )
 
 
-def _part(role: str, source: object, offered: Offered) -> Part:
+def read_part(role: str, source: object, offered: Offered) -> Part:
+    """One reservation.
+
+    Raises:
+        InvalidDescription, Unsupported: it cannot be understood, or is of no type that is known.
+    """
     if not isinstance(source, Mapping):
         raise InvalidDescription("A reservation is an object")
     kind = source.get("resource_type")
@@ -181,6 +155,17 @@ def _part(role: str, source: object, offered: Offered) -> Part:
     if reader is None:
         raise InvalidDescription(f"Resource type {kind} is not supported")
     return reader(role, source, offered)
+
+
+def sizes(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
+    """The parts in the sizes to try: all that may be had, then one less of each until the least."""
+    counts = [one.count for one in parts]
+    while True:
+        yield tuple(one.of(count) for one, count in zip(parts, counts, strict=True))
+        lower = [max(one.least, n - 1) for one, n in zip(parts, counts, strict=True)]
+        if lower == counts:
+            return
+        counts = lower
 
 
 def _hosts(role: str, source: Mapping[str, Any], offered: Offered) -> Part:
