@@ -3,9 +3,10 @@
 Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait:<TRAIT>`,
 `forbidden:<TRAIT>`, `aggregate`, `domain:<level>` (the host stands in no domain of a level a
 required policy needs), `policy:<name>`, `exclusive` (another ensemble keeps the host to itself),
-`availability_zone` (the host is not in the zone a server asked for), `failed` (a build failed
-there), `devices:<group>` (no provider of the host, or shared with it, is what a port, volume or
-other group asks for), `devices` (each of these can be had there, but not all for one member).
+`disabled` (the host carries the trait COMPUTE_STATUS_DISABLED), `availability_zone` (the host is
+not in the zone a server asked for), `failed` (a build failed there), `devices:<group>` (no provider
+of the host, or shared with it, is what a port, volume or other group asks for), `devices` (each of
+these can be had there, but not all for one member).
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Element:
 
     `kind` is `policy` (name = the policy's), `resources`, `devices`, `traits` or `aggregates`
     (name = the role's). Of kind `booked` is what is no part of the request but in its way: a
-    lease, or servers that do not end in time.
+    lease, or servers that do not end in time. Of kind `stay` is the request as a whole where only
+    its time is in question.
     """
 
     kind: str

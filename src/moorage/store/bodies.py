@@ -119,6 +119,7 @@ LEASE: Final = record(
     binding=choice(Binding),
     actions=table(each(PLAIN)),
     annotations=FREE,
+    proposal=FREE,
 )
 
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)

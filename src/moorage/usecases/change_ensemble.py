@@ -10,10 +10,12 @@ from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_role, read_statement
 from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.errors import InUse, InvalidDescription
+from moorage.domain.leases import LeaseState
 from moorage.usecases.access import check_generation, own_ensemble
 from moorage.usecases.additions import remembering
 from moorage.usecases.create_ensemble import Made, new_members
 from moorage.usecases.joint import Ask
+from moorage.usecases.leases.carried import Carried, as_before, carried_on
 from moorage.usecases.limits import check_member_count
 from moorage.usecases.merge import merged_statement
 from moorage.usecases.patience import again
@@ -27,7 +29,9 @@ from moorage.usecases.writing import ask_as, current_decision, parting
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.leases import Lease
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
 
@@ -68,13 +72,15 @@ def change_ensemble(
     If it is placed, or `ask` is given, new members are placed with all present ones staying
     put, in the same transaction, and held until they are; a change of policies must hold
     for those present, while what they break of the others is accepted as it stands. A smaller
-    count takes away members without a server, the highest index first.
+    count takes away members without a server, the highest index first. Of an ensemble that has a
+    lease only what is not about members changes here: nobody is placed, and the lease goes on.
 
     Raises:
         NotFound: no such ensemble for this caller.
         StaleGeneration: it has another generation.
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as at creation.
         InUse: a smaller count would take away members that have a server.
+        WrongState: its places are a lease's, and members would change.
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
     """
 
@@ -106,12 +112,15 @@ def _change(
     if change.placing and (ask is not None or stand.places):
         if ask is None and decision is not None:
             ask = ask_as(decision)
+        lease = None if decision is None or change.members else _open_lease(parts, decision)
         proposal = Proposal(
             changed,
             stored.generation,
-            unplaced(changed),
+            unplaced(changed) if lease is None else lambda _: frozenset(),
             freed=_gone(stored, changed),
             restated=frozenset(one.name for one in changed.policies if one not in stored.policies),
+            promise=None if lease is None or decision is None else as_before(lease, decision),
+            also=Carried(lease).also,
         )
         naming = Naming(parts.ids.uuid())
         settled = settle(parts, proposal, ask or Ask(), naming, dry_run=dry_run)
@@ -129,6 +138,12 @@ def _change(
         )
     )
     return Made(parts.store.ensemble(stored.id), None)
+
+
+def _open_lease(parts: Parts, decision: Decision) -> Lease | None:
+    """The lease whose placement a decision is, unless that is over."""
+    lease = carried_on(parts, decision).lease
+    return None if lease is None or lease.state is LeaseState.CLOSED else lease
 
 
 def _gone(stored: Ensemble, changed: Ensemble) -> frozenset[str]:

@@ -17,9 +17,10 @@ from moorage.domain.period import DAY, FOREVER, HOUR, Period
 from moorage.engine.build import state
 from moorage.engine.overlay import exchanged, worsens
 from moorage.engine.terrain import survey
+from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import find, request_for, still_holds
-from moorage.usecases.kept import kept_hosts
 from moorage.usecases.leases.replan import replanned
+from moorage.usecases.leases.sparing import sparing
 from moorage.usecases.leases.yielding import (
     NoLease,
     aside,
@@ -76,7 +77,7 @@ class Sight:
     snapshot: Snapshot
     stand: Standing
     keepers: tuple[Ensemble, ...]
-    """See `kept_hosts`."""
+    """See `closed_hosts`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,8 @@ class Look:
     """Who is displaced, and the providers that each is booked on."""
     moved: tuple[Moved, ...] = ()
     """Leases that have not started and get other places for it."""
+    clash: bool = False
+    """Whether those who stay put cannot stay as long as is asked: nothing was looked for."""
 
 
 class Looking:
@@ -112,16 +115,27 @@ class Looking:
             for way in _ways(proposal, ask, parts.limits.notice)
         )
 
-    def look(self, sight: Sight) -> Look:
-        """The first answer that any way gives; or, without `found`, what the first one asked."""
+    def look(self, sight: Sight, *, plainly: bool = False) -> Look:
+        """The first answer that any way gives; or, without `found`, what was asked in vain.
+
+        That is the first way whose problem has no answer, others being where they are; where
+        nobody could be placed anew instead, those who cannot stay as long as is asked. With
+        `plainly` nobody ends early or moves for it.
+        """
         first: Look | None = None
+        refused: Look | None = None
         for way, search in self._ways:
+            if plainly and way.displacing:
+                continue
             look = self._by(way, search, sight)
             if look.found is not None:
                 return look
             first = first or look
+            if not (look.clash or way.displacing or way.run):
+                refused = refused or look
         assert first is not None, "there is always a way to look"
-        return self._moving(first, sight)
+        moving = first if plainly else self._moving(first, sight)
+        return moving if moving.found is not None else refused or first
 
     def learn(
         self,
@@ -154,19 +168,22 @@ class Looking:
         )
         before = aside(snapshot, candidates.keys()) if candidates else snapshot
         view = exchanged(before, instead)
-        closed = kept_hosts(sight.keepers, snapshot, proposal.ensemble, request.period)
+        closed = closed_hosts(sight.keepers, snapshot, proposal.ensemble, request.period)
         built = _built(request, view, way.run, {**proposal.barred, **closed})
         look = Look(built, None, period, staying)
-        if (way.displacing and not candidates) or (instead and worsens(before, instead)):
+        if instead and worsens(before, instead):
+            return replace(look, clash=True)
+        if way.displacing and not candidates:
             return look
-        found = search.answer(built, self._busy)
+        there = exchanged(snapshot, instead) if candidates else None
+        found = search.answer(built, self._busy, there)
         if found is None:
             return look
         if way.run is not None:
             return self._until(look, found, view)
-        if not candidates:
+        if there is None:
             return replace(look, found=found)
-        return self._displacing(look, found, exchanged(snapshot, instead), candidates)
+        return self._displacing(look, found, there, candidates)
 
     def _moving(self, look: Look, sight: Sight) -> Look:
         """The answer that other leases make room for by moving, if they can."""
@@ -259,23 +276,29 @@ class _Search:
     broken: int = 0
     """How many answers no longer held."""
 
-    def answer(self, built: Built, busy: frozenset[str]) -> Found | None:
+    def answer(
+        self, built: Built, busy: frozenset[str], there: Snapshot | None = None
+    ) -> Found | None:
         """The last answer if it still holds, or else a new one; None if there is none.
 
-        `busy` are hosts (UUIDs) on which others were quicker.
+        Args:
+            built: the problem.
+            busy: hosts (UUIDs) on which others were quicker.
+            there: the fleet with those whom the problem sets aside; they are spared if possible.
         """
         if self.found is not None:
             self.found = still_holds(self.found, built)
             self.broken += self.found is None
         if self.found is None and self.broken > 1 and busy:
             closed = {**built.closed, BUSY_HOST: busy}
-            self.found = self._find(state(built.request, built.terrain, closed=closed))
+            self.found = self._find(state(built.request, built.terrain, closed=closed), there)
         if self.found is None:
-            self.found = self._find(built)
+            self.found = self._find(built, there)
         return self.found
 
-    def _find(self, built: Built) -> Found | None:
-        return find(self.parts.solver, built, time_limit=self.time_limit, seed=self.ask.seed)
+    def _find(self, built: Built, there: Snapshot | None) -> Found | None:
+        asked = built if there is None else sparing(built, there)
+        return find(self.parts.solver, asked, time_limit=self.time_limit, seed=self.ask.seed)
 
 
 def _ways(proposal: Proposal, ask: Ask, notice: Duration) -> Iterator[Way]:

@@ -65,6 +65,8 @@ class Proposal:
     """Members placed anew where `anew` alone gives no answer."""
     taken: Mapping[MemberName, Duration] = field(default_factory=lambda: MappingProxyType({}))
     """Members placed anew whose place is claimed at once, and for how long."""
+    unasked: bool = False
+    """Nobody asked for it who would read why not: then that is not stored."""
     operator: bool = False
     """Whether who asks may know other projects' leases by their ids."""
 

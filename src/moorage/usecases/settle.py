@@ -24,6 +24,7 @@ from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.looking import Looking, Sight
 from moorage.usecases.patience import Patience
 from moorage.usecases.proposal import Settled
+from moorage.usecases.reasons import reasons
 from moorage.usecases.reliance import reliance
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import changes_for, current_decision
@@ -61,7 +62,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
 
     Raises:
         Infeasible: no placement meets the request; the explanation is stored, unless
-            this is a dry run.
+            this is a dry run, or nobody asked.
         InvalidDescription: `max_additional` names no role with members, or the stay has ended.
         LimitExceeded: the hold, or the project's held places.
         HoldExpired: the hold to go on with has lapsed meanwhile.
@@ -80,18 +81,12 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         _check_lease(parts, proposal, before)
         snapshot = parts.store.snapshot()
         stand = standing(snapshot, proposal.ensemble)
-        look = looking.look(Sight(snapshot, stand, keepers.ensembles))
+        sight = Sight(snapshot, stand, keepers.ensembles)
+        look = looking.look(sight)
         if look.found is None:
-            stored = naming.explained or not dry_run
-            raise refusal(
-                parts,
-                look.built,
-                snapshot,
-                naming.within or naming,
-                seed=ask.seed,
-                stored=stored,
-                operator=proposal.operator,
-            )
+            stored = naming.explained or not (dry_run or proposal.unasked)
+            why = reasons(parts, proposal, ask, look, sight)
+            raise refusal(parts, look.built, why, naming.within or naming, stored=stored)
         answer = Answer(snapshot, stand, look.found, before, look)
         decision = decision_for(parts, proposal, ask, answer, naming, hold)
         if dry_run:

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Brought:
+    """What a lease brings along that another service granted before; it may have begun there."""
+
+    reservations: Mapping[str, str]
+    """Role -> id of its reservation."""
+    servers: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Role -> servers that have places of it already."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseAsk:
     """A lease as asked for, of an ensemble that is there or of one that is described."""
 
@@ -31,6 +41,7 @@ class LeaseAsk:
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """See `Lease.annotations`."""
+    brought: Brought | None = None
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None

@@ -40,6 +40,11 @@ def carried_on(parts: Parts, decision: Decision) -> Carried:
     return Carried(None if decision.lease_id is None else parts.store.lease(decision.lease_id))
 
 
+def as_before(lease: Lease, decision: Decision) -> Promise:
+    """What another decision for the lease promises where only places change, or nothing does."""
+    return Promise(lease.id, lease.terms.occupied, decision.expires_at, lease.binding)
+
+
 def promise(lease: Lease, *, at: Instant | None = None) -> Promise:
     """What a decision for the lease promises; at `at`, what is placed then is kept for a while.
 

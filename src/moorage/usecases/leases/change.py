@@ -174,7 +174,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         return (
             PutLease(placed, before.generation),
             *edges(placed, parts.ids, made.updated_at),
-            *_room_given_back(parts, changed, before, made),
+            *room_given_back(parts, changed, before, made),
         )
 
     proposal = Proposal(
@@ -207,7 +207,7 @@ def _all_held(fresh: frozenset[MemberName]) -> Callable[[Standing], frozenset[Me
     )
 
 
-def _room_given_back(
+def room_given_back(
     parts: Parts, ensemble: Ensemble, lease: Lease, made: Decision
 ) -> tuple[Change, ...]:
     """Later ends for those who yielded to the lease as it was, where it leaves them room."""

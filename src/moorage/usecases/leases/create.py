@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import PutLease
+from moorage.domain.changes import EndBookings, PutLease
 from moorage.domain.errors import (
     DuplicateName,
     Infeasible,
@@ -20,7 +20,7 @@ from moorage.usecases.create_ensemble import described
 from moorage.usecases.digest import same_request
 from moorage.usecases.explain import known_refusal
 from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import Displaced, Granted, LeaseAsk
+from moorage.usecases.leases.asking import Brought, Displaced, Granted, LeaseAsk
 from moorage.usecases.leases.carried import promise
 from moorage.usecases.leases.edges import first_edges
 from moorage.usecases.leases.shaping import check_members, checked_end, checked_start
@@ -78,14 +78,19 @@ def _create(
     parts: Parts, caller: Caller, asked: LeaseAsk, naming: Naming, *, dry_run: bool
 ) -> Granted:
     now = parts.store.now()
-    terms = checked_end(parts.limits, checked_start(asked.terms, now), now)
+    terms = asked.terms if asked.brought else checked_start(asked.terms, now)
+    terms = checked_end(parts.limits, terms, now)
     ensemble, generation = _ensemble(parts, caller, asked)
     check_members(parts.limits, ensemble)
     lease = _lease(parts, caller, asked, naming, terms, ensemble)
 
     def also(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
-        return (PutLease(placed, None), *first_edges(placed, parts.ids, decision.created_at))
+        return (
+            PutLease(placed, None),
+            *first_edges(placed, parts.ids, decision.created_at),
+            *_ended_with(ensemble, terms, asked.brought),
+        )
 
     proposal = Proposal(
         ensemble,
@@ -117,6 +122,7 @@ def _lease(
     ensemble: Ensemble,
 ) -> Lease:
     """The lease as it will be stored, yet without a placement."""
+    brought = asked.brought.reservations if asked.brought else {}
     return Lease(
         id=naming.id,
         project_id=ensemble.project_id,
@@ -126,7 +132,10 @@ def _lease(
         decision_id="",
         terms=terms,
         state=LeaseState.PENDING,
-        reservations=tuple(Reservation(parts.ids.uuid(), role.name) for role in ensemble.roles),
+        reservations=tuple(
+            Reservation(brought.get(role.name) or parts.ids.uuid(), role.name)
+            for role in ensemble.roles
+        ),
         actions=read_actions(asked.actions),
         annotations=asked.annotations,
         digest=naming.digest,
@@ -149,7 +158,7 @@ def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, 
         ensemble = described(parts, caller, asked.description, Naming(parts.ids.uuid()))
         check_policies(snapshot.topology, ensemble)
         check_names(parts.store, caller, snapshot, ensemble)
-        return ensemble, None
+        return _with_servers(ensemble, asked.brought), None
     assert asked.ensemble_id is not None
     ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
     for lease in parts.store.leases_of(ensemble.id):
@@ -158,6 +167,26 @@ def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, 
     if standing(snapshot, ensemble).places:
         raise WrongState("the ensemble is placed already: it has one placement at a time")
     return ensemble, ensemble.generation
+
+
+def _with_servers(ensemble: Ensemble, brought: Brought | None) -> Ensemble:
+    """The ensemble, some of whose members are servers already."""
+    if brought is None:
+        return ensemble
+    waiting = {role: list(servers) for role, servers in brought.servers.items()}
+    members = tuple(
+        replace(one, server_id=some.pop(0)) if (some := waiting.get(one.name.role)) else one
+        for one in ensemble.members
+    )
+    return replace(ensemble, members=members)
+
+
+def _ended_with(ensemble: Ensemble, terms: Terms, brought: Brought | None) -> tuple[Change, ...]:
+    """The end of servers that the lease brings along: that of those which draw from it."""
+    if brought is None:
+        return ()
+    servers = frozenset(one.server_id for one in ensemble.members if one.server_id is not None)
+    return (EndBookings(servers, terms.occupied.end),) if servers else ()
 
 
 def _made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None:

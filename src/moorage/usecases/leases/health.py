@@ -3,13 +3,14 @@
 A place that a lease holds is missing while its host is disabled, and while its inventories have
 no room for it: because capacity was lost, or because somebody is overrun. Where several leases
 hold places in what is left, those promised first keep theirs. `affected` says which members are
-concerned, so that others can be found for them; `note` writes down what it means for the lease.
+concerned, so that others can be found for them (see `heal`); `note` writes down what is missing.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,21 +21,27 @@ from moorage.domain.effects import EffectKind
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.leases import LeaseState
 from moorage.engine.overlay import overflow
+from moorage.usecases.closed import DISABLED_TRAIT
 from moorage.usecases.leases import facts
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.changes import PutEffect
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
     from moorage.engine.columns import ProviderState
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Store
 
-DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 _PAGE: Final = 1000
-_OPEN: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
+OPEN: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
+"""Leases that have places to lose."""
+NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+"""No proposal."""
 
 
 def affected(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
@@ -49,7 +56,7 @@ def affected(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
         reserved = [one for one in snapshot.bookings_of(row) if _kept_for_a_lease(one)]
         if not reserved:
             continue
-        disabled = DISABLED in snapshot.traits_of(int(snapshot.root[row]))
+        disabled = DISABLED_TRAIT in snapshot.traits_of(int(snapshot.root[row]))
         for one in reserved if disabled else _without_room(snapshot, state, reserved):
             found[str(one.decision)].add(one.consumer)
     return {decision: frozenset(members) for decision, members in found.items()}
@@ -60,7 +67,7 @@ def _suspects(snapshot: Snapshot) -> list[int]:
     bad = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for columns in snapshot.classes.values():
         bad[columns.rows[columns.peak > columns.capacity]] = True
-    disabled = snapshot.traits.get(DISABLED)
+    disabled = snapshot.traits.get(DISABLED_TRAIT)
     if disabled is not None:
         bad |= disabled[snapshot.root]
     rows: list[int] = np.flatnonzero(bad & snapshot.alive).tolist()
@@ -84,35 +91,33 @@ def _kept_for_a_lease(booking: Booking) -> bool:
     return booking.state is BookingState.RESERVED and booking.decision is not None
 
 
-def note(parts: Parts, snapshot: Snapshot, known: Collection[str]) -> frozenset[str]:
-    """Write down which leases are degraded, and which are sound again.
+@dataclass(frozen=True, slots=True)
+class Hurt:
+    """Members of a lease that have no sound place in its present placement."""
 
-    Args:
-        parts: the ports.
-        snapshot: what is looked at.
-        known: leases that were degraded before.
+    decision: str
+    members: frozenset[str]
+    """UUIDs."""
 
-    Returns:
-        The leases that are degraded now.
-    """
-    missing = affected(snapshot)
-    leases: dict[str, int] = {}
-    for decision, members in missing.items():
+
+def leases_of(store: Store, affected: Mapping[str, frozenset[str]]) -> dict[str, Hurt]:
+    """The same members by their lease, not by its decision; of leases that are not over."""
+    found: dict[str, Hurt] = {}
+    for decision_id, members in affected.items():
         try:
-            lease_id = parts.store.decision(decision).lease_id
+            lease_id = store.decision(decision_id).lease_id
+            lease = None if lease_id is None else store.lease(lease_id)
         except NotFound:
             continue
-        if lease_id is not None:
-            leases[lease_id] = len(members)
-    for one in sorted({*leases, *known}):
-        _note(parts, one, leases.get(one, 0))
-    return frozenset(leases)
+        if lease is not None and lease.decision_id == decision_id and lease.state in OPEN:
+            found[lease.id] = Hurt(decision_id, members)
+    return found
 
 
 def degraded(store: Store) -> frozenset[str]:
     """Every lease that is written down as degraded. Reads all that are not over."""
     found: set[str] = set()
-    for state in _OPEN:
+    for state in OPEN:
         marker = None
         while page := store.leases(project_id=None, state=state, page=Page(_PAGE, marker)):
             found |= {one.id for one in page if one.degraded}
@@ -120,28 +125,68 @@ def degraded(store: Store) -> frozenset[str]:
     return frozenset(found)
 
 
-def _note(parts: Parts, lease_id: str, missing: int) -> None:
-    """Write it into the lease, with a notice to its owner, where it has changed."""
+def note(
+    parts: Parts, lease_id: str, missing: int, proposal: Mapping[str, object] = NOTHING
+) -> bool:
+    """Write into a lease how many members are missing, with a notice to its owner.
+
+    Nothing is written where it is known already, or the lease is over.
+
+    Args:
+        parts: the ports.
+        lease_id: which.
+        missing: members that have no sound place; none mends the lease.
+        proposal: see `Lease.proposal`.
+
+    Returns:
+        False where somebody else changed the lease meanwhile: then it is to be looked at again.
+    """
     try:
         lease = parts.store.lease(lease_id)
-        if lease.state not in _OPEN or lease.missing == missing:
-            return
+        if lease.state not in OPEN or (lease.missing, lease.proposal) == (missing, proposal):
+            return True
         now = parts.store.now()
-        noted = replace(lease, degraded=missing > 0, missing=missing, updated_at=now)
-        told = facts.fact(
-            EffectKind.NOTIFY,
-            lease.id,
-            lease.project_id,
-            due=now,
-            now=now,
-            details={
-                **facts.of_lease(lease),
-                "state": lease.state.value,
-                "degraded": noted.degraded,
-                "missing": missing,
-            },
-            same=(lease.id, "health", lease.generation),
-        )
-        parts.store.commit(Changeset((PutLease(noted, lease.generation), told)))
-    except (ConcurrentUpdate, DuplicateName, NotFound):
-        return  # changed or noted meanwhile; if it was changed, the ledger has moved
+        noted = as_found(lease, missing, proposal, now)
+        parts.store.commit(Changeset((PutLease(noted, lease.generation), told(noted, now))))
+    except (ConcurrentUpdate, DuplicateName):
+        return False
+    except NotFound:
+        return True  # it is gone
+    return True
+
+
+def as_found(lease: Lease, missing: int, proposal: Mapping[str, object], now: Instant) -> Lease:
+    """The lease with so many members missing."""
+    return replace(
+        lease,
+        degraded=missing > 0,
+        missing=missing,
+        proposal=MappingProxyType(dict(proposal)),
+        updated_at=now,
+    )
+
+
+def told(lease: Lease, now: Instant, moved: Iterable[str] = ()) -> PutEffect:
+    """What its owner hears of the health of a lease, whose generation is the one before.
+
+    Args:
+        lease: as it is written.
+        now: when.
+        moved: members that have other places from now on.
+    """
+    return facts.fact(
+        EffectKind.NOTIFY,
+        lease.id,
+        lease.project_id,
+        due=now,
+        now=now,
+        details={
+            **facts.of_lease(lease),
+            "state": lease.state.value,
+            "degraded": lease.degraded,
+            "missing": lease.missing,
+            "moved": list(moved),
+            "proposal": dict(lease.proposal),
+        },
+        same=(lease.id, "health", lease.generation),
+    )

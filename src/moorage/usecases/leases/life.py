@@ -220,7 +220,7 @@ class Walk:
         if self.decision.state is DecisionState.CONFIRMED:
             self._decide(DecisionStep.CLOSE)
         left = len(self._of(MemberStatus.ACTIVE))
-        self.lease = replace(self.lease, degraded=False, missing=0)
+        self.lease = replace(self.lease, degraded=False, missing=0, proposal=MappingProxyType({}))
         return f" ({left} servers are there still)" if left else ""
 
     # --- parts of steps -----------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moorage.usecases.leases import health, overrun
+from moorage.usecases.leases.heal import Healing
 from moorage.usecases.leases.overrun import Seen
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ class Lookout:
     parts: Parts
     _rounds: int = 0
     _seen: Seen = field(default_factory=Seen)
-    _degraded: frozenset[str] = frozenset()
-    _looked: tuple[int, int] = (-1, 0)
-    """Revision and end of validity of the snapshot that was looked at last."""
+    _healing: Healing | None = None
 
     def look(self) -> bool:
         """Look once; True if there is more to be looked at now.
@@ -32,14 +31,10 @@ class Lookout:
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        if self._rounds % AFRESH == 0:
-            self._seen, self._looked = Seen(), (-1, 0)
-            self._degraded = health.degraded(self.parts.store)
+        if self._healing is None or self._rounds % AFRESH == 0:
+            self._seen = Seen()
+            self._healing = Healing(self.parts, health.degraded(self.parts.store))
         self._rounds += 1
         self._seen = overrun.look(self.parts, self._seen)
-        snapshot = self.parts.store.snapshot()
-        looked = (snapshot.revision, snapshot.valid_until)
-        if looked != self._looked:
-            self._degraded = health.note(self.parts, snapshot, self._degraded)
-            self._looked = looked
-        return self._seen.more
+        more = self._healing.look(self.parts.store.snapshot())
+        return self._seen.more or more

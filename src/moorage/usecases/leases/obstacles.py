@@ -8,23 +8,29 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.explain import Conflict, Element, Stage
+from moorage.domain.explain import Conflict, Element, Explanation, Stage
 from moorage.domain.period import FOREVER, SECOND, format_instant
 from moorage.engine.conflicts import Oracle, emptied
+from moorage.engine.overlay import overflow
 from moorage.engine.whynot import INFEASIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.explain import Explanation
+    from moorage.domain.ensembles import MemberName
     from moorage.domain.leases import Lease
+    from moorage.domain.period import Period
+    from moorage.domain.resources import Amounts
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
 
 BOOKED: Final = "booked"
 """The kind of an element that is no part of the request, but somebody who is there."""
+
+STAY: Final = "stay"
+"""The kind of an element that is what was asked for, where only its time is in question."""
 
 _HOSTS: Final = 500
 """Hosts looked at: enough to say what is in the way, on a fleet of any size."""
@@ -37,11 +43,18 @@ _OVERRUN: Final = "servers past their end"
 
 
 def in_time(
-    parts: Parts, explanation: Explanation, built: Built, snapshot: Snapshot, *, operator: bool
+    parts: Parts,
+    explanation: Explanation,
+    built: Built,
+    snapshot: Snapshot,
+    *,
+    operator: bool,
+    lease: bool = False,
 ) -> Explanation:
     """The explanation, of stage `time` where an empty fleet would do and bookings are in the way.
 
-    Of a request that begins now, only what begins later is a matter of time.
+    Of a request that begins now, only what begins later is a matter of time; of a lease's, also
+    those who have an end.
 
     Args:
         parts: for the solver, and to look up leases.
@@ -49,21 +62,22 @@ def in_time(
         built: the problem that has no answer.
         snapshot: what it was made from.
         operator: whether who asks may know other projects' leases by their ids.
+        lease: whether the request is a lease's.
     """
     if explanation.stage is Stage.STATIC:
         return explanation
-    there = list(_there(built, snapshot))
-    leases = _leases(parts, there)
-    if built.request.period.start <= snapshot.taken_at and not leases:
+    there = list(others(built, snapshot))
+    leases = leases_of(parts, there)
+    begins_now = built.request.period.start <= snapshot.taken_at
+    waiting = lease and any(one.period.end != FOREVER for one in there)
+    if begins_now and not leases and not waiting:
         return explanation
     seconds = parts.limits.explanation_budget / SECOND
     empty = emptied(built.request, built)
     if Oracle(parts.solver, lambda: seconds).feasible(empty.problem) is not True:
         return explanation
     counts = _counts(there, snapshot)
-    names = [_called(one, operator=operator) for one in leases[:_LEASES]]
-    names += [what for what, _ in counts]
-    elements = tuple(Element(BOOKED, name) for name in names)
+    elements = booked(leases, (what for what, _ in counts), operator=operator)
     conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
     return replace(
         explanation,
@@ -73,15 +87,100 @@ def in_time(
     )
 
 
-def _there(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
-    """Others' bookings in the request's period, on hosts that could hold some of it if empty."""
+def kept_out(
+    parts: Parts,
+    built: Built,
+    snapshot: Snapshot,
+    staying: Mapping[MemberName, tuple[Booking, ...]],
+    period: Period,
+    *,
+    operator: bool,
+) -> Explanation:
+    """Why members that stay where they are cannot have their places for another period.
+
+    Named is who is there at the first instants at which a place is not free.
+
+    Args:
+        parts: to look up leases.
+        built: the problem; it says nothing of members that stay.
+        snapshot: what it was made from.
+        staying: their bookings as they would have been.
+        period: the one that was asked for.
+        operator: whether who asks may know other projects' leases by their ids.
+    """
+    there = list(_beside(built, snapshot, staying, period))
+    counts = _counts(there, snapshot)
+    begins, ends = format_instant(period.start), format_instant(period.end)
+    elements = (
+        *booked(leases_of(parts, there), (what for what, _ in counts), operator=operator),
+        Element(STAY, f"{len(staying)} places where they are, from {begins} to {ends}"),
+    )
+    conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
+    return in_vain(parts, built, snapshot, (conflict,))
+
+
+def in_vain(
+    parts: Parts, built: Built, snapshot: Snapshot, conflicts: tuple[Conflict, ...]
+) -> Explanation:
+    """An explanation of stage `time`."""
+    return Explanation(
+        id=parts.ids.uuid(),
+        verdict=INFEASIBLE,
+        stage=Stage.TIME,
+        computed_at=snapshot.taken_at,
+        revision=snapshot.revision,
+        conflicts=conflicts,
+        considered=built.considered,
+        rejected=built.rejected,
+    )
+
+
+def booked(leases: list[Lease], others: Iterable[str], *, operator: bool) -> tuple[Element, ...]:
+    """Leases and sorts of users as the elements of a conflict."""
+    names = [_called(one, operator=operator) for one in leases[:_LEASES]]
+    return tuple(Element(BOOKED, name) for name in (*names, *others))
+
+
+def _beside(
+    built: Built,
+    snapshot: Snapshot,
+    staying: Mapping[MemberName, tuple[Booking, ...]],
+    period: Period,
+) -> Iterator[Booking]:
+    """Others' bookings at the first instant at which there is no room for those who stay."""
+    request, now = built.request, snapshot.taken_at
+    own = request.own_consumers | request.released
+    wanted: dict[str, Amounts] = {}
+    for one in (one for some in staying.values() for one in some):
+        sums = dict(wanted.get(one.provider, {}))
+        for name, amount in one.amounts.items():
+            sums[name] = sums.get(name, 0) + amount
+        wanted[one.provider] = sums
+    for uuid, amounts in wanted.items():
+        state = snapshot.state(snapshot.row_of[uuid])
+        rest = [one for one in state.bookings if one.consumer not in own]
+        at = overflow(state.provider.inventories, rest, amounts, period, now)
+        if at is not None:
+            yield from (one for one in rest if one.period.start <= at < one.occupies_until(now))
+
+
+def others(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
+    """Others' bookings in the request's period, on hosts that could hold some of it if empty.
+
+    Hosts where something begins or ends come first: there are more than are looked at.
+    """
     request, now = built.request, snapshot.taken_at
     own = request.own_consumers | request.released
     masks = list(built.ground.eligible_rows.values())
     if not masks:
         return
-    hosts = np.flatnonzero(np.logical_or.reduce(masks))[:_HOSTS]
-    for uuid in (built.terrain.uuids[row] for row in hosts.tolist()):
+    changing = {
+        snapshot.uuids[row] for row in snapshot.root[np.flatnonzero(snapshot.breaks < FOREVER)]
+    }
+    eligible = np.flatnonzero(np.logical_or.reduce(masks)).tolist()
+    hosts = [built.terrain.uuids[row] for row in eligible]
+    hosts.sort(key=lambda uuid: uuid not in changing)
+    for uuid in hosts[:_HOSTS]:
         for row in snapshot.tree(snapshot.row_of[uuid]).tolist():
             for one in snapshot.bookings_of(row):
                 inside = (
@@ -92,7 +191,7 @@ def _there(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
                     yield one
 
 
-def _leases(parts: Parts, there: list[Booking]) -> list[Lease]:
+def leases_of(parts: Parts, there: list[Booking]) -> list[Lease]:
     """The leases that some of the bookings are for, those that begin first in front."""
     promised = {
         one.decision

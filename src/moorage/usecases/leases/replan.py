@@ -31,8 +31,8 @@ from moorage.engine.problem import Verdict
 from moorage.engine.terrain import survey
 from moorage.engine.verify import WrongAnswer
 from moorage.engine.windows import Party, joint, shares
+from moorage.usecases.closed import closed_hosts, disabled_hosts
 from moorage.usecases.joint import judged, request_for, still_holds
-from moorage.usecases.kept import kept_hosts
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import hold_booking, member_consumer
 
@@ -212,7 +212,7 @@ def _party(
     request = replace(
         request_for(planned.ensemble, planned.stand, everyone, ahead, objective), released=released
     )
-    closed = kept_hosts(keepers, snapshot, planned.ensemble, ahead)
+    closed = closed_hosts(keepers, snapshot, planned.ensemble, ahead)
     built = state(request, survey(snapshot, request), closed=closed)
     stood = {name: place.host for name, place in planned.stand.places.items()}
     return Party(built, MappingProxyType(stood))
@@ -265,5 +265,8 @@ def _movable(store: Store, snapshot: Snapshot, decision_id: str) -> Planned | No
         return None
     stand = standing(snapshot, ensemble)
     if any(stand.of(name) is not MemberStatus.HELD for name in decision.places):
+        return None
+    if disabled_hosts(snapshot) & {place.host for place in stand.places.values()}:
+        # It needs other places itself, and must not keep this request from getting one.
         return None
     return Planned(lease, decision, ensemble, stand)

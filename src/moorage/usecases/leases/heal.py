@@ -1,0 +1,280 @@
+"""Other places for members of leases whose hosts fail: found, or what is missing is written down.
+
+Members that lost their places (see `health`) are placed anew with all others staying put; where
+that gives nothing, together with all whose places are not claimed; a server that is there, or is
+being built, is never moved. All of it is one transaction, in which the owner is told. Where not all
+of them have room, as many as have it move. For the rest the lease is degraded, with a proposal: the
+smallest change after which everybody would have a place, as a solve has shown. It is looked for
+again when the ledger has moved, and mended when the hosts are back.
+
+Several workers may do this at once: whoever is slower finds the lease changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import PutLease
+from moorage.domain.errors import (
+    Busy,
+    ConcurrentUpdate,
+    DuplicateName,
+    Infeasible,
+    MoorageError,
+    NotFound,
+)
+from moorage.domain.explain import Explanation
+from moorage.usecases.joint import Ask
+from moorage.usecases.leases.carried import as_before
+from moorage.usecases.leases.change import room_given_back
+from moorage.usecases.leases.health import NOTHING, affected, as_found, leases_of, note, told
+from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.settle import settle
+from moorage.usecases.standing import MemberStatus, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, EnsembleChange, MemberName
+    from moorage.domain.leases import Lease
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.health import Hurt
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.standing import Standing
+
+BUDGET: Final = 2.0
+"""Seconds in one look after which no further lease is healed before others have their turn."""
+REST: Final = 20
+"""How many times as long as it took in vain nothing is looked for again for the same lease."""
+SHORTEST_REST: Final = 5.0
+"""Seconds."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """When places were last looked for in vain, and what for."""
+
+    hurt: Hurt
+    looked: tuple[int, int]
+    """What of the ledger was looked at: see `Healing`."""
+    rests_until: float
+    """On the stopwatch."""
+
+
+class Healing:
+    """One worker's rounds. What it remembers saves work; nothing depends on it."""
+
+    def __init__(self, parts: Parts, degraded: frozenset[str]) -> None:
+        """`degraded` are leases that are written down as such."""
+        self._parts = parts
+        self._known = set(degraded)
+        self._tried: dict[str, Tried] = {}
+        self._hurt: dict[str, Hurt] = {}
+        self._looked = (-1, 0)
+        """Revision and end of validity of the snapshot that was looked at last."""
+
+    def look(self, snapshot: Snapshot) -> bool:
+        """Find places for those who have lost theirs; True if some have not had their turn.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        looked = (snapshot.revision, snapshot.valid_until)
+        if looked != self._looked:
+            self._hurt = leases_of(self._parts.store, affected(snapshot))
+            self._looked = looked
+        self._mend()
+        due = [one for one in self._hurt if self._is_due(one)]
+        ends = self._parts.stopwatch() + BUDGET
+        for number, one in enumerate(due):
+            if number and self._parts.stopwatch() >= ends:
+                self._note_waiting(due[number:])
+                return True
+            self._heal(one)
+        return False
+
+    def _mend(self) -> None:
+        """Write down that those have their places again who had lost them."""
+        for one in sorted(self._known - self._hurt.keys()):
+            self._tried.pop(one, None)
+            if note(self._parts, one, 0):
+                self._known.discard(one)
+
+    def _is_due(self, lease_id: str) -> bool:
+        tried = self._tried.get(lease_id)
+        return (
+            tried is None
+            or tried.hurt != self._hurt[lease_id]
+            or (tried.looked != self._looked and self._parts.stopwatch() >= tried.rests_until)
+        )
+
+    def _note_waiting(self, leases: list[str]) -> None:
+        """What is missing is known before anybody has looked for other places."""
+        for one in leases:
+            if one not in self._known:
+                self._known.add(one)
+                note(self._parts, one, len(self._hurt[one].members))
+
+    def _heal(self, lease_id: str) -> None:
+        hurt, began = self._hurt[lease_id], self._parts.stopwatch()
+        self._known.add(lease_id)
+        try:
+            found = heal(self._parts, lease_id, hurt.members)
+        except (ConcurrentUpdate, DuplicateName, NotFound):
+            # Changed or healed by somebody else: then the ledger has moved, and is looked at again.
+            return
+        except MoorageError as error:
+            if not isinstance(error, Busy):
+                _log.exception("could not look for other places of lease %s", lease_id)
+            found = Wanting(len(hurt.members))
+        if found is None or not note(self._parts, lease_id, found.missing, found.proposal):
+            return
+        now = self._parts.stopwatch()
+        rest = max(REST * (now - began), SHORTEST_REST)
+        self._tried[lease_id] = Tried(hurt, self._looked, now + rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanting:
+    """What no place was found for: how many members, and what would help them."""
+
+    missing: int
+    proposal: Mapping[str, object] = field(default_factory=lambda: NOTHING)
+    """See `Lease.proposal`."""
+
+
+def heal(parts: Parts, lease_id: str, members: frozenset[str]) -> Wanting | None:
+    """Place these members of a lease anew, or as many of them as have room.
+
+    Args:
+        parts: the ports.
+        lease_id: which.
+        members: UUIDs of members that have lost their places.
+
+    Returns:
+        None where members have moved, or need not: then the ledger is to be looked at again. Else
+        what is wanting, of which nothing is written.
+
+    Raises:
+        ConcurrentUpdate, NotFound: somebody else changed the lease, or ended it.
+        Busy: time ran out, or the ledger moved too often.
+    """
+    lease = parts.store.lease(lease_id)
+    ensemble = parts.store.ensemble(lease.ensemble_id)
+    patient = _Patient(parts, lease, ensemble, parts.store.decision(lease.decision_id))
+    stand = standing(parts.store.snapshot(), ensemble)
+    hurt = frozenset(
+        one.name
+        for one in ensemble.members
+        if one.uuid in members and stand.of(one.name) is MemberStatus.HELD
+    )
+    if not hurt:
+        return None
+    try:
+        patient.place(hurt)
+    except Infeasible as error:
+        changes = _relaxing(error.explanation)
+    else:
+        return None
+    left = _left_out(hurt, changes)
+    if 0 < len(left) < len(hurt):
+        try:
+            patient.place(hurt - left, missing=len(left))
+        except (Busy, Infeasible):
+            # Those who stay where they cannot be may keep the others away by a policy.
+            return Wanting(len(hurt), _proposed(changes))
+        return None
+    return Wanting(len(hurt), _proposed(changes))
+
+
+def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:
+    found = explanation.relaxations if isinstance(explanation, Explanation) else ()
+    return tuple(one.change for one in found)
+
+
+def _left_out(hurt: frozenset[MemberName], changes: Sequence[EnsembleChange]) -> set[MemberName]:
+    """Members without whom the others have room, where leaving some out is all that it takes."""
+    for one in changes:
+        if _leaves_out(one):
+            number = int(str(one.before)) - int(str(one.after))
+            mine = sorted((name for name in hurt if name.role == one.name), reverse=True)
+            return set(mine[:number])
+    return set()
+
+
+def _proposed(changes: Sequence[EnsembleChange]) -> Mapping[str, object]:
+    """The smallest change that keeps all members; if there is none, one that lets some go."""
+    best = next((one for one in changes if not _leaves_out(one)), None)
+    if best is None and changes:
+        best = changes[0]
+    return NOTHING if best is None else MappingProxyType(asdict(best))
+
+
+def _leaves_out(change: EnsembleChange) -> bool:
+    before, after = change.before, change.after
+    return (
+        (change.subject, change.field) == ("member", "count")
+        and isinstance(before, int)
+        and isinstance(after, int)
+        and after < before
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """A lease with members that need other places."""
+
+    parts: Parts
+    lease: Lease
+    ensemble: Ensemble
+    decision: Decision
+
+    def place(self, members: frozenset[MemberName], *, missing: int = 0) -> None:
+        """Place members anew on the lease's terms, and tell its owner.
+
+        Args:
+            members: those that move in any case; others do where that helps.
+            missing: how many are without a place afterwards.
+
+        Raises:
+            Infeasible: they have no room; the explanation says what would help.
+            Busy, ConcurrentUpdate: as of every decision.
+        """
+        proposal = Proposal(
+            self.ensemble,
+            self.ensemble.generation,
+            lambda stand: members & _unclaimed(stand),
+            or_anew=None if missing else _unclaimed,
+            promise=as_before(self.lease, self.decision),
+            also=partial(self._also, missing),
+            unasked=True,
+        )
+        ask = Ask(objective=self.decision.objective, seed=self.decision.solve.seed)
+        settle(self.parts, proposal, ask, Naming(self.parts.ids.uuid()), dry_run=False)
+
+    def _also(self, missing: int, made: Decision) -> tuple[Change, ...]:
+        """The lease with its new placement, and what follows from that."""
+        before, now = self.decision.places, made.updated_at
+        moved = [
+            str(name)
+            for name, place in sorted(made.places.items())
+            if name not in before or before[name].host != place.host
+        ]
+        placed = replace(as_found(self.lease, missing, NOTHING, now), decision_id=made.id)
+        return (
+            PutLease(placed, self.lease.generation),
+            told(placed, now, moved),
+            *room_given_back(self.parts, self.ensemble, self.lease, made),
+        )
+
+
+def _unclaimed(stand: Standing) -> frozenset[MemberName]:
+    return frozenset(n for n, status in stand.status.items() if status is MemberStatus.HELD)

@@ -1,0 +1,367 @@
+"""Leases whose hosts fail: members placed anew, or what is missing said with a proposal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from tests.usecases.leases.conftest import World, described
+
+from moorage.domain.bookings import Binding
+from moorage.domain.changes import (
+    Changeset,
+    DeleteAllocations,
+    PutInventories,
+    PutLease,
+    PutTraits,
+)
+from moorage.domain.decisions import DecisionState
+from moorage.domain.effects import EffectKind
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import ConcurrentUpdate, Infeasible, WrongState
+from moorage.domain.explain import Explanation
+from moorage.domain.leases import Lease
+from moorage.domain.period import HOUR
+from moorage.domain.providers import Inventory
+from moorage.testing.service import TENANT
+from moorage.usecases.change_ensemble import Change, change_ensemble
+from moorage.usecases.claim import Second, claim
+from moorage.usecases.leases.heal import BUDGET, SHORTEST_REST, heal
+from moorage.usecases.leases.lookout import Lookout
+from moorage.usecases.standing import standing
+
+Worlds = Callable[..., World]
+
+
+@dataclass
+class Watch:
+    """A stopwatch that somebody else moves, or that moves with every look at it."""
+
+    seconds: float = 0.0
+    step: float = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += self.step
+        return self.seconds
+
+
+@dataclass
+class Overtaken:
+    """Names things; while it does, another worker looks around."""
+
+    world: World
+
+    def uuid(self) -> str:
+        Lookout(self.world.service.parts).look()
+        return self.world.service.parts.ids.uuid()
+
+    def salt(self) -> str:
+        return self.world.service.parts.ids.salt()
+
+
+def set_disabled(world: World, host: int, *, disabled: bool = True) -> None:
+    traits = frozenset({"COMPUTE_STATUS_DISABLED"} if disabled else ())
+    change = PutTraits(world.hosts[host], traits, None)
+    world.service.store.commit(Changeset((change,)))
+
+
+def resize(world: World, host: int, vcpu: int) -> None:
+    change = PutInventories(world.hosts[host], (Inventory("VCPU", vcpu),), None)
+    world.service.store.commit(Changeset((change,)))
+
+
+def now(world: World, lease: Lease) -> Lease:
+    return world.service.store.lease(lease.id)
+
+
+def hosts(world: World, lease: Lease) -> dict[str, int]:
+    """Member -> the number of its host, by the ledger and by the decision alike."""
+    store = world.service.store
+    stored = store.lease(lease.id)
+    stand = standing(store.snapshot(), store.ensemble(lease.ensemble_id))
+    booked = {str(name): world.hosts.index(place.host) for name, place in stand.places.items()}
+    places = store.decision(stored.decision_id).places
+    assert booked == {str(name): world.hosts.index(one.host) for name, one in places.items()}
+    return booked
+
+
+def told(world: World, lease: Lease) -> list[dict[str, Any]]:
+    """What the owner has been told of places, in the order of its writing."""
+    return [
+        dict(one.details)
+        for one in world.service.store.effects(lease.id)
+        if one.kind is EffectKind.NOTIFY and "missing" in one.details
+    ]
+
+
+def spread(members: int, **more: Any) -> dict[str, Any]:
+    apart = {"name": "apart", "type": "anti-affinity", "members": ["web"], "level": "host"}
+    return described(members=members, policies=[apart | more])
+
+
+# --- placed anew ------------------------------------------------------------------------------
+
+
+def test_a_member_on_a_failed_host_gets_another_and_its_owner_hears_of_it(world: Worlds) -> None:
+    here = world(1, 1, 1)
+    made = here.lease(3, 5, members=2)
+    before = hosts(here, made.lease)
+    failed = before["web[0]"]
+    (spare,) = {0, 1, 2} - set(before.values())
+    set_disabled(here, failed)
+    Lookout(here.service.parts).look()
+    lease = now(here, made.lease)
+    assert hosts(here, made.lease) == {"web[0]": spare, "web[1]": before["web[1]"]}
+    assert (lease.degraded, lease.missing, lease.proposal) == (False, 0, {})
+    assert lease.terms == made.lease.terms
+    (said,) = told(here, made.lease)
+    assert (said["moved"], said["missing"], said["degraded"]) == (["web[0]"], 0, False)
+    assert here.service.store.decision(made.decision.id).state is DecisionState.SUPERSEDED
+
+
+def test_members_that_stay_on_sound_hosts_move_too_where_that_alone_helps(world: Worlds) -> None:
+    here = world(2, 2)
+    together = {"name": "near", "type": "affinity", "members": ["web"], "level": "host"}
+    made = here.lease(3, 5, body=described(members=2, policies=[together]))
+    (host,) = set(hosts(here, made.lease).values())
+    resize(here, host, 1)
+    Lookout(here.service.parts).look()
+    assert set(hosts(here, made.lease).values()) == {1 - host}
+    assert not now(here, made.lease).degraded
+    assert told(here, made.lease)[0]["moved"] == ["web[0]", "web[1]"]
+
+
+def test_a_claimed_place_is_never_moved(world: Worlds) -> None:
+    here = world(2, 2, 2)
+    together = {"name": "near", "type": "affinity", "members": ["web"], "level": "host"}
+    made = here.lease(0, 5, body=described(members=2, policies=[together]))
+    (host,) = set(hosts(here, made.lease).values())
+    here.begin(made.lease.id)
+    naming = here.naming()
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 1}})
+    claim(here.service.parts, TENANT, made.decision.id, second, naming)
+    set_disabled(here, host)
+    Lookout(here.service.parts).look()
+    lease = now(here, made.lease)
+    assert set(hosts(here, made.lease).values()) == {host}
+    assert (lease.degraded, lease.missing) == (True, 1)
+    assert here.service.store.claim(naming.id).decision_id == lease.decision_id
+
+
+def test_the_terms_of_an_active_lease_go_on(world: Worlds) -> None:
+    here = world(1, 1)
+    made = here.lease(0, 8, expiry=2 * HOUR, cleaning=HOUR)
+    here.begin(made.lease.id)
+    store = here.service.store
+    bound = store.lease(made.lease.id)
+    put = PutLease(replace(bound, binding=Binding.BOUND), bound.generation)
+    store.commit(Changeset((put,)))
+    here.go_to(1)
+    set_disabled(here, hosts(here, made.lease)["web[0]"])
+    Lookout(here.service.parts).look()
+    after = store.decision(now(here, made.lease).decision_id)
+    assert after.id != made.decision.id
+    assert (after.period, after.expires_at) == (made.decision.period, made.decision.expires_at)
+    booking = here.booking(made.ensemble.members[0].uuid)
+    assert (booking.binding, booking.lapses_at) == (Binding.BOUND, after.expires_at)
+
+
+def test_who_yields_is_displaced_where_nothing_is_free(world: Worlds) -> None:
+    here = world(1, 1)
+    made = here.lease(3, 5)
+    host = hosts(here, made.lease)["web[0]"]
+    server = here.server(1, 1 - host, preemptible=True)
+    set_disabled(here, host)
+    Lookout(here.service.parts).look()
+    assert hosts(here, made.lease) == {"web[0]": 1 - host}
+    assert here.booking(server).yields_to == made.lease.id
+
+
+def test_as_many_move_as_have_room(world: Worlds) -> None:
+    here = world(3, 2)
+    here.server(2, 1)
+    made = here.lease(3, 5, members=3)
+    assert set(hosts(here, made.lease).values()) == {0}
+    resize(here, 1, 4)
+    set_disabled(here, 0)
+    lookout = Lookout(here.service.parts)
+    lookout.look()
+    lookout.look()
+    lease = now(here, made.lease)
+    assert sorted(hosts(here, made.lease).values()) == [0, 1, 1]
+    assert (lease.degraded, lease.missing) == (True, 1)
+    assert lease.proposal["after"] == 2
+    assert [(one["moved"], one["missing"]) for one in told(here, made.lease)] == [
+        (["web[0]", "web[1]"], 1),
+        ([], 1),
+    ]
+
+
+# --- what is missing --------------------------------------------------------------------------
+
+
+def test_what_is_missing_is_said_with_a_change_that_helps(world: Worlds) -> None:
+    here = world(2, 2, 2)
+    made = here.lease(3, 5, body=spread(3))
+    host = hosts(here, made.lease)["web[2]"]
+    set_disabled(here, host)
+    Lookout(here.service.parts).look()
+    lease = now(here, made.lease)
+    assert (lease.degraded, lease.missing) == (True, 1)
+    assert lease.proposal == {
+        "subject": "policy",
+        "name": "apart",
+        "field": "max_per_domain",
+        "before": 1,
+        "after": 2,
+    }
+    (said,) = told(here, made.lease)
+    assert (said["missing"], said["proposal"]) == (1, lease.proposal)
+
+
+def test_the_change_that_is_proposed_helps_once_its_owner_makes_it(world: Worlds) -> None:
+    here = world(2, 2, 2)
+    made = here.lease(3, 5, body=spread(3))
+    set_disabled(here, hosts(here, made.lease)["web[2]"])
+    lookout = Lookout(here.service.parts)
+    lookout.look()
+    proposal = now(here, made.lease).proposal
+    policy = {"name": proposal["name"], str(proposal["field"]): proposal["after"]}
+    change = Change(policies=[policy])
+    parts = here.service.parts
+    change_ensemble(parts, TENANT, made.ensemble.id, change, None)
+    assert now(here, made.lease).degraded
+    lookout.look()
+    lease = now(here, made.lease)
+    assert (lease.degraded, lease.missing, lease.proposal) == (False, 0, {})
+    assert len(set(hosts(here, made.lease).values())) == 2
+
+
+def test_members_of_a_lease_are_not_changed_behind_its_back(world: Worlds) -> None:
+    here = world(2, 2, 2)
+    made = here.lease(3, 5, body=spread(2))
+    change = Change(members=[{"name": "web", "count": 3}])
+    with pytest.raises(WrongState):
+        change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
+    tighter = Change(policies=[{"name": "apart", "max_per_domain": 2}])
+    change_ensemble(here.service.parts, TENANT, made.ensemble.id, tighter, None)
+    assert hosts(here, made.lease).keys() == {"web[0]", "web[1]"}
+    after = here.service.store.decision(now(here, made.lease).decision_id)
+    assert (after.period, after.lease_id) == (made.decision.period, made.lease.id)
+
+
+def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Worlds) -> None:
+    here = world(1)
+    made = here.lease(3, 5)
+    lookout = Lookout(here.service.parts)
+    for disabled, missing in ((True, 1), (False, 0)):
+        set_disabled(here, 0, disabled=disabled)
+        lookout.look()
+        lease = now(here, made.lease)
+        assert (lease.degraded, lease.missing) == (disabled, missing)
+        assert told(here, made.lease)[-1]["missing"] == missing
+    assert lease.proposal == {}
+    assert lease.decision_id == made.decision.id
+    lookout.look()
+    assert len(told(here, made.lease)) == 2
+
+
+def test_another_worker_finds_nothing_left_to_do(world: Worlds) -> None:
+    here = world(1, 1)
+    one, other = here.lease(3, 5), here.lease(3, 5)
+    lookouts = [Lookout(here.service.parts) for _ in range(2)]
+    for lookout in lookouts:
+        lookout.look()
+    set_disabled(here, hosts(here, one.lease)["web[0]"])
+    for lookout in (*lookouts, *lookouts):
+        lookout.look()
+    assert now(here, one.lease).missing == 1
+    assert len(told(here, one.lease)) == 1
+    assert told(here, other.lease) == []
+
+
+def test_a_slower_worker_changes_nothing(world: Worlds) -> None:
+    here = world(1, 1)
+    made = here.lease(3, 5)
+    member = made.ensemble.members[0].uuid
+    set_disabled(here, hosts(here, made.lease)["web[0]"])
+
+    slow = replace(here.service.parts, ids=Overtaken(here))
+    with pytest.raises(ConcurrentUpdate):
+        heal(slow, made.lease.id, frozenset({member}))
+    assert len(told(here, made.lease)) == 1
+    assert not now(here, made.lease).degraded
+
+
+def test_places_are_looked_for_again_after_a_rest_when_the_ledger_has_moved(world: Worlds) -> None:
+    here = world(1, 1)
+    made = here.lease(3, 5)
+    host = hosts(here, made.lease)["web[0]"]
+    server = here.server(1, 1 - host)
+    watch = Watch()
+    lookout = Lookout(replace(here.service.parts, stopwatch=lambda: watch.seconds))
+    set_disabled(here, host)
+    lookout.look()
+    assert now(here, made.lease).missing == 1
+    here.service.store.commit(Changeset((DeleteAllocations(server),)))
+    lookout.look()
+    assert now(here, made.lease).missing == 1
+    watch.seconds += SHORTEST_REST
+    lookout.look()
+    assert hosts(here, made.lease) == {"web[0]": 1 - host}
+    assert now(here, made.lease).missing == 0
+
+
+def test_what_is_missing_is_known_before_everybody_has_had_a_turn(world: Worlds) -> None:
+    here = world(3)
+    leases = [here.lease(3, 5).lease for _ in range(3)]
+    watch = Watch(step=BUDGET)
+    set_disabled(here, 0)
+    lookout = Lookout(replace(here.service.parts, stopwatch=watch))
+    assert lookout.look()
+    assert [now(here, one).missing for one in leases] == [1, 1, 1]
+    proposed = [bool(told(here, one)) for one in leases]
+    assert proposed == [True] * 3
+
+
+# --- decisions leave failed hosts out ---------------------------------------------------------
+
+
+def test_nothing_is_placed_on_a_disabled_host(world: Worlds) -> None:
+    here = world(4, 1)
+    set_disabled(here, 0)
+    made = here.ensemble(1)
+    assert made.decision is not None
+    (place,) = made.decision.places.values()
+    assert place.host == here.hosts[1]
+    for ask in (lambda: here.ensemble(1), lambda: here.lease(3, 5, vcpu=2)):
+        with pytest.raises(Infeasible) as caught:
+            ask()
+        assert isinstance(caught.value.explanation, Explanation)
+        assert caught.value.explanation.rejected["disabled"] == 1
+
+
+def test_who_stands_on_a_disabled_host_stays_and_the_ensemble_grows_elsewhere(
+    world: Worlds,
+) -> None:
+    here = world(4, 4)
+    made = here.ensemble(1, 2, body=spread(2, max_per_domain=2))
+    assert made.decision is not None
+    before = {str(name): place.host for name, place in made.decision.places.items()}
+    set_disabled(here, 0)
+    change = Change(members=[{"name": "web", "count": 3}])
+    grown = change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
+    assert grown.decision is not None
+    after = {str(name): place.host for name, place in grown.decision.places.items()}
+    assert after == before | {"web[2]": here.hosts[1]}
+
+
+def test_no_lease_is_moved_onto_a_disabled_host_to_let_others_in(world: Worlds) -> None:
+    here = world(2, 1)
+    first = here.lease(3, 5)
+    second = here.lease(3, 5)
+    set_disabled(here, 1)
+    with pytest.raises(Infeasible):
+        here.lease(3, 5, vcpu=2)
+    assert hosts(here, first.lease) == {"web[0]": 0}
+    assert hosts(here, second.lease)["web[0]"] in {0, 1}
