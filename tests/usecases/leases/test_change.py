@@ -318,6 +318,21 @@ def test_an_active_lease_that_is_cancelled_ends_now(world: Make) -> None:
     here.ensemble(12)
 
 
+@pytest.mark.parametrize("clock", [0.0, -0.5], ids=["at its start", "after the clock went back"])
+def test_a_lease_can_be_cancelled_as_soon_as_it_is_active(world: Make, clock: float) -> None:
+    here = world(16)
+    made = here.lease(0, 3, expiry=HOUR)
+    here.begin(made.lease.id)
+    here.go_to(clock)
+    over = cancel_lease(here.service.parts, TENANT, made.lease.id)
+    assert over.terms.period == Period(here.at(0), here.at(0) + 1)
+    assert over.terms.expiry is None
+    here.ensemble(16)
+    here.go_to(0.1)
+    assert not over.claimable(here.now)
+    assert EffectKind.END in {one.kind for one in here.service.store.due_effects(10)}
+
+
 def test_a_starting_lease_that_is_cancelled_is_closed(world: Make) -> None:
     here = world(16)
     made = here.lease(1, 3, lead=HOUR // 2)

@@ -72,8 +72,12 @@ def _cancelled(lease: Lease, now: Instant) -> Lease:
 
 
 def _over(terms: Terms, now: Instant) -> Terms:
-    """The same terms with an end that has come."""
-    period = Period(terms.period.start, min(now, terms.period.end))
+    """The same terms with an end that has come.
+
+    A lease lasts a moment at least, also where it has begun this instant or the clock went back.
+    """
+    start, end = terms.period.start, terms.period.end
+    period = Period(start, max(min(now, end), start + 1))
     early = terms.expiry is not None and terms.expiry < period.end - period.start
     return replace(terms, period=period, expiry=terms.expiry if early else None)
 
