@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,13 +18,15 @@ from moorage.domain.leases import Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import NINE, OTHER, TENANT, Service
 from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.effects import Carried, Outside, carry_out
 from moorage.usecases.joint import Ask
 from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.proposal import Naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from moorage.domain.leases import Lease
     from moorage.usecases.leases.asking import Granted
@@ -179,3 +181,43 @@ def test_a_lease_is_granted_exactly_when_all_of_them_have_places(
             assert possible
             granted.append((period, members))
     service.close()
+
+
+@dataclass
+class Overtaken:
+    """A store; before the next commit on it somebody else does something."""
+
+    store: Any
+    meanwhile: Callable[[], object] | None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    def commit(self, changeset: Changeset) -> Any:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return self.store.commit(changeset)
+
+
+def test_a_lease_that_is_moved_while_it_is_prepared_is_prepared_where_it_is_then(
+    service: Service,
+) -> None:
+    small = on(service, "l1", hours(24, 48))
+    service.clock.set(small.terms.occupied.start)
+
+    def meanwhile() -> None:
+        large = lease(service, hours(25, 30), 16, caller=OTHER)
+        assert hosts(service, small) == ["s1"]
+        cancel_lease(service.parts, OTHER, large.lease.id)
+
+    (effect, *_) = service.store.due_effects(1)
+    parts = replace(service.parts, store=Overtaken(service.store, meanwhile))
+    assert carry_out(parts, Outside(), effect) is Carried.NOTHING
+    assert carry_out(service.parts, Outside(), effect) is Carried.DONE
+    (member,) = service.store.ensemble(small.ensemble_id).members
+    ((_, booking),) = service.store.bookings(consumer=member.uuid)
+    decision = service.store.decision(small.decision_id)
+    assert booking.binding is Binding.BOUND
+    assert booking.provider == decision.places[member.name].host
+    assert hosts(service, small) == ["s1"]

@@ -191,6 +191,8 @@ class Walk:
     def _prepare(self) -> str:
         """Its places are final: whoever plans anew from now on leaves them alone."""
         self.lease = replace(self.lease, binding=Binding.BOUND)
+        # Whoever has planned anew since it was read has written the decision, and not the lease.
+        self._decision = self.decision.generation
         if self.ensemble is None or self.stand is None:
             return ""
         for member in self._of(MemberStatus.HELD):
