@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.cli.times import minute
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 WIDE: Final = 100
 """Relaxations that together are longer than this get a line each."""
+_BY_NAME: Final = frozenset({"policy", "booked", "stay"})
+"""Sides of a conflict whose name alone says what they are."""
 
 
 def told(explanation: Mapping[str, Any]) -> str:
@@ -17,6 +21,9 @@ def told(explanation: Mapping[str, Any]) -> str:
 
     infeasible [policy]  conflict (minimal): db-ha needs 4 racks  <->  racks usable: 3
     relaxations (each solved): 1. db-ha keep 3->2: fits now   2. db count 4->5: fits now
+
+    infeasible [time]  conflict: lease L1 from 2026-12-07T07:30Z  <->  3 open-ended servers
+    relaxations (each solved): 1. --until 2026-12-07T07:30Z   2. --preemptible
 
     A conflict of more than two sides has a line for each; further conflicts follow the first.
     """
@@ -64,16 +71,27 @@ def side(item: Mapping[str, Any]) -> str:
     kind, name = next(
         ((key, value) for key, value in item.items() if key not in {"needs", "have"}), ("", "?")
     )
-    subject = str(name) if kind in {"policy", "booked"} else f"{kind} {name}".strip()
+    subject = str(name) if kind in _BY_NAME else f"{kind} {name}".strip()
     return f"{subject} needs {item['needs']}" if item.get("needs") else subject
 
 
 def relaxation(item: Mapping[str, Any]) -> str:
-    """`db-ha keep 3->2: fits now`."""
+    """`db-ha keep 3->2: fits now`; of a change of time the option to give."""
     change = dict(item.get("change") or {})
+    if "time" in change:
+        return _timely(change)
     subject = change.pop("policy", None) or change.pop("member", None) or "?"
     changes = ", ".join(f"{name} {_step(value)}" for name, value in change.items())
     return f"{subject} {changes}: {item.get('result', 'fits now')}"
+
+
+def _timely(change: Mapping[str, Any]) -> str:
+    """`--until 2026-12-07T07:30Z`, `--preemptible`, or when to start."""
+    if "until" in change:
+        return f"--until {minute(change['until'][1])}"
+    if "preemptible" in change:
+        return "--preemptible"
+    return f"start after {minute(change['start'][1])}"
 
 
 def _step(value: object) -> str:

@@ -272,10 +272,11 @@ def _selects(selector: Selector, member: MemberName, tags: Mapping[str, frozense
 
 @dataclass(frozen=True, slots=True)
 class EnsembleChange:
-    """A proposed change as data: of a policy's parameter, or of a role's count or flavor.
+    """A proposed change as data: of a policy's parameter, of a role's count or flavor, or of time.
 
     `subject` is `policy` or `member`, `name` the policy's or role's; `field` the parameter
     (`strength` with value `preferred` turns a policy soft), `before` and `after` its values.
+    Of subject `time` and name `stay` are the fields `until`, `preemptible` and `start`.
     """
 
     subject: str

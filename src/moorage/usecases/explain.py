@@ -10,7 +10,6 @@ from moorage.domain.explain import Explanation
 from moorage.domain.period import SECOND
 from moorage.engine.instance import dumps_built
 from moorage.engine.whynot import explain
-from moorage.usecases.leases.obstacles import in_time
 
 if TYPE_CHECKING:
     from moorage.engine.build import Built
@@ -20,28 +19,14 @@ if TYPE_CHECKING:
     from moorage.usecases.proposal import Naming
 
 
-def refusal(  # noqa: PLR0913 - what was asked, of what, by whom, and what is kept of it
-    parts: Parts,
-    built: Built,
-    snapshot: Snapshot,
-    naming: Naming,
-    *,
-    seed: int,
-    stored: bool,
-    operator: bool = False,
+def refusal(
+    parts: Parts, built: Built, explanation: Explanation, naming: Naming, *, stored: bool
 ) -> Infeasible:
     """The error that says why there is no placement.
 
     The explanation is stored with the request it answers, unless nothing is to be written:
-    then the error alone carries it. An `operator` is told which leases are in the way.
+    then the error alone carries it.
     """
-    explanation = in_time(
-        parts,
-        explained(parts, built, snapshot, parts.ids.uuid(), seed=seed),
-        built,
-        snapshot,
-        operator=operator,
-    )
     if stored:
         change = PutExplanation(
             explanation,
@@ -78,9 +63,7 @@ def _infeasible(explanation: Explanation, *, stored: bool) -> Infeasible:
     )
 
 
-def explained(
-    parts: Parts, built: Built, snapshot: Snapshot, name: str, *, seed: int
-) -> Explanation:
+def explained(parts: Parts, built: Built, snapshot: Snapshot, *, seed: int) -> Explanation:
     """Stage, counts, minimal conflicts and verified relaxations, within the budget."""
     started = parts.stopwatch()
     budget = parts.limits.explanation_budget / SECOND
@@ -91,7 +74,7 @@ def explained(
         seed=seed,
     )
     return Explanation(
-        id=name,
+        id=parts.ids.uuid(),
         verdict=found.verdict,
         stage=found.stage,
         computed_at=snapshot.taken_at,

@@ -238,6 +238,7 @@ class ConflictPart(Struct, frozen=True, omit_defaults=True):
     traits: str | None = None
     aggregates: str | None = None
     booked: str | None = None
+    stay: str | None = None
     topology: str | None = None
     needs: str | None = None
     have: int | str | None = None

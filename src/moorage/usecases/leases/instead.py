@@ -1,0 +1,158 @@
+"""What a stay that is refused could be instead: shorter, preemptible, or later.
+
+Each change is looked for as the changed request would be, so it fits once it is asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import EnsembleChange
+from moorage.domain.errors import Busy
+from moorage.domain.explain import Conflict, Element, Relaxation
+from moorage.domain.period import FOREVER, SECOND, Period, format_instant
+from moorage.usecases.leases.obstacles import STAY, booked, in_vain, leases_of, others
+from moorage.usecases.looking import Looking
+from moorage.usecases.proposal import Promise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.explain import Explanation
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.engine.build import Built
+    from moorage.usecases.joint import Ask
+    from moorage.usecases.looking import Sight
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.proposal import Proposal
+
+TIME: Final = "time"
+"""The subject of a change of when a stay is; its name is `stay`, its field says what of it."""
+
+_LATER: Final = 3
+"""Starts that are tried: after the leases that end first."""
+_SHARE: Final = 2
+"""The part of the time for an explanation that may go into this: one in so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """What would do, and whether time alone is in the way."""
+
+    relaxations: tuple[Relaxation, ...]
+    explanation: Explanation | None
+    """Given where the stay fits until a lease begins: that is the whole reason then."""
+
+
+def instead(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sight) -> Instead:
+    """Changes of a stay's time that make it fit, where leases are in its way.
+
+    Args:
+        parts: for the solver, and to look up leases.
+        proposal: what was refused; no lease's.
+        ask: how it was asked for.
+        built: the problem that has no answer.
+        sight: what it was made from.
+    """
+    there = list(others(built, sight.snapshot))
+    leases = leases_of(parts, there)
+    if not leases:
+        return Instead((), None)
+    trying = _Trying(parts, proposal, ask, sight)
+    until = trying.longest(there)
+    sure = trying.sure
+    found = tuple(trying.relaxations(until, leases))
+    if until is None or not sure:
+        return Instead(found, None)
+    starting = [one for one in leases if one.terms.occupied.start == until]
+    elements = (
+        *booked(starting, (), operator=proposal.operator),
+        Element(STAY, _wanted(ask, len(built.request.members) - len(built.request.fixed))),
+    )
+    conflict = Conflict(elements, ("",) * len(elements), minimal=False)
+    told = in_vain(parts, built, sight.snapshot, (conflict,))
+    return Instead(found, replace(told, relaxations=found))
+
+
+def _wanted(ask: Ask, count: int) -> str:
+    """`3 open-ended servers`."""
+    servers = "server" if count == 1 else "servers"
+    kind = "preemptible " if ask.preemptible else ""
+    if ask.until is None:
+        return f"{count} open-ended {kind}{servers}"
+    return f"{count} {kind}{servers} until {format_instant(ask.until)}"
+
+
+class _Trying:
+    """Looks for one changed request after the other, while time lasts."""
+
+    def __init__(self, parts: Parts, proposal: Proposal, ask: Ask, sight: Sight) -> None:
+        self._parts = parts
+        self._proposal = proposal
+        self._ask = ask
+        self._sight = sight
+        self.sure = True
+        """Whether each question so far was answered in time."""
+        self._last = parts.stopwatch() + parts.limits.explanation_budget / SECOND / _SHARE
+
+    def longest(self, there: list[Booking]) -> Instant | None:
+        """The latest beginning of others' bookings up to which the stay fits."""
+        now, end = self._sight.snapshot.taken_at, self._ask.until or FOREVER
+        soonest = now + self._parts.limits.notice
+        starts = sorted({o.period.start for o in there if soonest <= o.period.start < end})
+        if not starts or not self._until(starts[0]):
+            return None
+        # A stay that fits is fit to be shorter: the first that does not fit parts them.
+        beyond = bisect_left(starts, True, lo=1, key=lambda start: not self._until(start))  # noqa: FBT003
+        return starts[beyond - 1]
+
+    def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
+        """The changes that help, the smallest first."""
+        ask, now = self._ask, self._sight.snapshot.taken_at
+        if until is not None:
+            before = None if ask.until is None else format_instant(ask.until)
+            yield _relaxation("until", before, format_instant(until), 1)
+        if not ask.preemptible and self._fits(replace(ask, preemptible=True), self._proposal):
+            yield _relaxation("preemptible", False, True, 2)  # noqa: FBT003 - before and after
+        start = self._start(leases)
+        if start is not None:
+            after = format_instant(start)
+            yield _relaxation("start", format_instant(now), after, 3, "fits then")
+
+    def _until(self, until: Instant) -> bool:
+        return self._fits(replace(self._ask, until=until), self._proposal)
+
+    def _start(self, leases: list[Lease]) -> Instant | None:
+        """The end of a lease after which the whole stay fits; for members that stand nowhere."""
+        if self._sight.stand.places:
+            return None
+        end = self._ask.until or FOREVER
+        now = self._sight.snapshot.taken_at
+        ends = sorted({one.terms.occupied.end for one in leases})
+        for start in [one for one in ends if now < one < end][:_LATER]:
+            later = Promise("", Period(start, end), start)
+            if self._fits(self._ask, replace(self._proposal, promise=later)):
+                return start
+        return None
+
+    def _fits(self, ask: Ask, proposal: Proposal) -> bool:
+        """Whether there is an answer for which nobody has to move or to end early."""
+        left = int((self._last - self._parts.stopwatch()) * SECOND)
+        if left > 0:
+            looking = Looking(self._parts, proposal, ask, left)
+            try:
+                return looking.look(self._sight, plainly=True).found is not None
+            except Busy:
+                pass  # neither an answer nor a proof in time
+        self.sure = False
+        return False
+
+
+def _relaxation(
+    field: str, before: object, after: object, cost: int, result: str = "fits now"
+) -> Relaxation:
+    return Relaxation(EnsembleChange(TIME, "stay", field, before, after), cost, result=result)

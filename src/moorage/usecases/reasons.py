@@ -1,0 +1,45 @@
+"""Why a joint decision is refused: what runs into what, and what would do instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.engine.relax import MOST
+from moorage.usecases.explain import explained
+from moorage.usecases.leases.instead import instead
+from moorage.usecases.leases.obstacles import in_time, kept_out
+
+if TYPE_CHECKING:
+    from moorage.domain.explain import Explanation
+    from moorage.usecases.joint import Ask
+    from moorage.usecases.looking import Look, Sight
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.proposal import Proposal
+
+
+def reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight) -> Explanation:
+    """The explanation of what was asked and refused.
+
+    Args:
+        parts: for the solver, and to look up leases.
+        proposal: what was refused.
+        ask: how it was asked for.
+        look: what was asked in vain; see `Looking.look`.
+        sight: what was seen then.
+    """
+    built, snapshot, operator = look.built, sight.snapshot, proposal.operator
+    if look.clash:
+        return kept_out(parts, built, snapshot, look.staying, look.period, operator=operator)
+    timely = None
+    if proposal.promise is None and not ask.as_before:
+        timely = instead(parts, proposal, ask, built, sight)
+        if timely.explanation is not None:
+            return timely.explanation
+    why = explained(parts, built, snapshot, seed=ask.seed)
+    lease = proposal.promise is not None
+    why = in_time(parts, why, built, snapshot, operator=operator, lease=lease)
+    if timely is None or not timely.relaxations:
+        return why
+    found = (*timely.relaxations, *why.relaxations)[:MOST]
+    return replace(why, relaxations=found, note="")
