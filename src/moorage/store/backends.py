@@ -32,9 +32,11 @@ class Log(Protocol):
         """Forget a log that does not belong; whoever follows loads everything."""
 
     def enter(
-        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+        self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:
         """Wait until nobody else can change what this commit reads or writes; then ask at once.
+
+        `touches` finds out what that is, for who does not shut out everybody.
 
         Raises:
             Busy: that took too long.

@@ -20,7 +20,7 @@ from moorage.domain.period import FOREVER
 from moorage.store import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sqlalchemy import ClauseElement, Row, Select
 
@@ -45,16 +45,17 @@ TRAITS = select(tables.traits.c.name).where(tables.traits.c.name.in_(_some_names
 PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("uuid"))
 
 
-def chunks(values: Iterable[str]) -> Iterator[list[str]]:
+def chunks(values: Iterable[str]) -> Sequence[list[str]]:
     """Distinct values in lists short enough for one statement, in a stable order."""
     every = sorted(set(values))
-    for start in range(0, len(every), _CHUNK):
-        yield every[start : start + _CHUNK]
+    if len(every) <= _CHUNK:
+        return [every] if every else ()
+    return [every[start : start + _CHUNK] for start in range(0, len(every), _CHUNK)]
 
 
 def only_chunk(values: Iterable[str]) -> Sequence[list[str]]:
     """The one list that `chunks` makes of the values; nothing where it makes none, or several."""
-    every = list(chunks(values))
+    every = chunks(values)
     return every if len(every) == 1 else ()
 
 
@@ -192,7 +193,7 @@ class Batch:
         return self._lives(row.state, row.lapses_at, row.end_at)
 
     def _lives(self, state: str, lapses_at: Instant, end: Instant) -> bool:
-        return self.now < lapses_at and (state == BookingState.ALLOCATED or self.now < end)
+        return self.now < lapses_at and (self.now < end or state == BookingState.ALLOCATED)
 
     def take_away(self, rows: Sequence[Any]) -> None:
         """Note bookings (rows of the table) that the caller deletes."""
@@ -209,16 +210,17 @@ class Batch:
         """Write bookings (columns of the table), to be judged at the end."""
         rows = list(rows)
         for row in rows:
-            pair = (row["provider"], row["resource_class"])
-            self.touch(row["provider"], bookings_only=True)
+            provider, name, amount = row["provider"], row["resource_class"], row["amount"]
+            pair = (provider, name)
+            self.touch(provider, bookings_only=True)
             spans = self.added.setdefault(pair, [])
             # One that has lapsed already is kept until the next purge, but takes nothing.
             if self._lives(row["state"], row["lapses_at"], row["end_at"]):
-                spans.append(self.span(row["start_at"], row["end_at"], row["amount"]))
+                spans.append(self.span(row["start_at"], row["end_at"], amount))
             # What was held so and stays held was judged by the rules of its time.
-            stays = (row["consumer"], *pair, row["amount"]) in self.held
+            stays = bool(self.held) and (row["consumer"], provider, name, amount) in self.held
             if not stays or row["state"] == BookingState.ALLOCATED:
-                self.amounts.setdefault(pair, set()).add(row["amount"])
+                self.amounts.setdefault(pair, set()).add(amount)
         if rows:
             self.connection.do(_INSERT_BOOKINGS, rows)
 

@@ -7,6 +7,7 @@ revisions, forgets consumers that have nothing left, and appends to the change l
 from __future__ import annotations
 
 import time
+from functools import partial
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -135,7 +136,7 @@ def commit(
     """
     about_now = time.time_ns() // 1000 if clock is None else clock.now()
     ahead = foresight(changeset, about_now)
-    turn, answers = log.enter(connection, footprint(changeset), ahead)
+    turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
     batch = Batch(connection, turn.at if clock is None else clock.now(), turn, log.sweep)
     for (statement, given), found in zip(ahead, answers, strict=True):
@@ -193,8 +194,9 @@ def _moves(batch: Batch) -> list[Question]:
         What is still to be asked: the new generations of those whose old ones nobody knows.
     """
     alike: dict[tuple[int, bool], list[str]] = {}
-    for uuid in batch.touched.keys() - batch.gone:
-        alike.setdefault((batch.bump(uuid), uuid in batch.generations), []).append(uuid)
+    for uuid in batch.touched:
+        if uuid not in batch.gone:
+            alike.setdefault((batch.bump(uuid), uuid in batch.generations), []).append(uuid)
     asked: list[Question] = []
     for (bump, known), uuids in alike.items():
         for some in chunks(uuids):
@@ -221,10 +223,15 @@ def _generations(batch: Batch, moved: Sequence[Rows]) -> dict[str, int]:
         UnknownName: one of them does not exist.
     """
     found = {row.uuid: row.generation for rows in moved for row in rows}
-    for uuid in batch.touched.keys() - batch.gone - found.keys():
+    unknown: list[str] = []
+    for uuid in batch.touched:
+        if uuid in found or uuid in batch.gone:
+            continue
         if uuid in batch.generations:
             found[uuid] = batch.generations[uuid] + batch.bump(uuid)
-    unknown = sorted(batch.touched.keys() - batch.gone - found.keys())
+        else:
+            unknown.append(uuid)
     if unknown:
-        raise UnknownName("resource provider", unknown[0], path=f"allocations.{unknown[0]}")
+        first = min(unknown)
+        raise UnknownName("resource provider", first, path=f"allocations.{first}")
     return found

@@ -170,11 +170,14 @@ def judge(batch: Batch, end: Ground) -> None:
     """
     inventories = end.inventories
     pairs = sorted(batch.added)
-    _judge_names(batch, [pair for pair in pairs if pair not in inventories])
+    without_inventory = [pair for pair in pairs if pair not in inventories]
+    if without_inventory:
+        _judge_names(batch, without_inventory)
     for pair in pairs:
         _judge_units(batch, pair, inventories.get(pair))
         _judge_capacity(batch, pair, inventories[pair], end.occupancy.get(pair, []))
-    _judge_dropped(batch)
+    if batch.dropped:
+        _judge_dropped(batch)
 
 
 def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
@@ -212,10 +215,9 @@ def _at_once(
     batch: Batch, capacity: int, occupancy: list[Span], added: list[Span], removed: list[Span]
 ) -> Shortfall | None:
     """The same as `shortfall`; sums suffice where everything is from now on and for ever."""
-    flat = (batch.now, FOREVER)
-    if all(span[:2] == flat for spans in (occupancy, added, removed) for span in spans):
-        total, asked = sum(span[2] for span in occupancy), sum(span[2] for span in added)
-        if total <= capacity or asked <= sum(span[2] for span in removed):
+    total, asked, less = (_flat(spans, batch.now) for spans in (occupancy, added, removed))
+    if total is not None and asked is not None and less is not None:
+        if total <= capacity or asked <= less:
             return None
         return Shortfall(at=batch.now, free=capacity - (total - asked), requested=asked)
     others = [*occupancy, *((start, end, -amount) for start, end, amount in added)]
@@ -226,6 +228,16 @@ def _at_once(
         after=_spans(added),
         since=batch.now,
     )
+
+
+def _flat(spans: list[Span], now: Instant) -> int | None:
+    """The sum of spans that all are from now on and for ever; None if one is not."""
+    total = 0
+    for start, end, amount in spans:
+        if start != now or end != FOREVER:
+            return None
+        total += amount
+    return total
 
 
 def _spans(items: list[Any]) -> Spans:

@@ -152,10 +152,10 @@ class MarkedLog:
         """See `Log`."""
 
     def enter(
-        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+        self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`. Whatever it touches, a writer is alone."""
-        del footprint
+        del touches
         turn, *answers = connection.ask((_ENTER, {}), *ahead)
         revision, instant = turn.one()
         return Turn(at=instant, number=revision + 1), answers

@@ -57,10 +57,10 @@ class NumberedLog:
         """See `Log`."""
 
     def enter(
-        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+        self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`. Whatever it touches, a writer is alone."""
-        del footprint
+        del touches
         return self._enter(connection), connection.ask(*ahead)
 
     def sweep(self, batch: Batch) -> Sequence[str]:

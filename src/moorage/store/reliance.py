@@ -35,7 +35,7 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
     Raises:
         ProviderConflict: something has; `subject` names a provider, the topology or the keepers.
     """
-    moved = _moved(batch, changeset)
+    moved = _moved(batch, changeset) if changeset.relies_on else []
     if moved:
         _check_forms(batch, changeset, moved)
         _check_standing(batch, changeset)
@@ -43,7 +43,9 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
         ("topology", changeset.topology_revision, _TOPOLOGY_REVISION),
         ("keepers", changeset.keepers_revision, _KEEPERS_REVISION),
     ):
-        stored = None if relied is None else batch.connection.scalars(query).one()
+        if relied is None:
+            continue
+        stored = batch.connection.scalars(query).one()
         if stored != relied:
             raise ProviderConflict(
                 f"{subject}: relied on revision {relied}, found {stored}", subject=subject

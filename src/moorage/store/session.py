@@ -28,7 +28,7 @@ class Rows(list[Any]):
     __slots__ = ("rowcount",)
 
     def __init__(self, found: Iterable[Any] = (), rowcount: int = 0) -> None:
-        super().__init__(found)
+        list.__init__(self, found)
         self.rowcount = rowcount
         """How many rows the statement changed, if it changes any."""
 
@@ -170,11 +170,20 @@ class CursorSession:
         self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
     ) -> None:
         """See `Session`. At once, here."""
-        self.execute(statement, parameters)
+        if not isinstance(parameters, dict) and parameters:
+            self._each(statement, parameters)  # type: ignore[arg-type]  # several sets
+            return
+        given: Parameters = parameters  # type: ignore[assignment]  # one set
+        worded = self._speech.worded(statement, given)
+        self._run(worded.text, worded.arguments(given))
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
         """See `Session`."""
         return Rows(self._run(text, arguments).fetchall())
+
+    def tell(self, text: str) -> None:
+        """Run a statement without arguments that finds nothing."""
+        self._run(text, ())
 
     def rollback(self) -> None:
         """Take back what was done, if a transaction is open still."""

@@ -141,8 +141,20 @@ class SqliteBackend:
         Raises:
             Unavailable: as for `read`; nothing was written.
         """
-        with _plainly(), self._writing_alone(), self._pen() as session, _writing(session):
-            return work(session)
+        with _plainly(), self._writing_alone():
+            try:
+                session = CursorSession(self._pen(), self._speech)
+                _begin_to_write(session)
+                try:
+                    found = work(session)
+                    session.tell("COMMIT")
+                except BaseException:
+                    session.rollback()
+                    raise
+            except (DatabaseError, sqlite3.Error):
+                self._put_down_pen()  # whatever it is, a new connection knows nothing of it
+                raise
+            return found
 
     def _revision(self) -> int:
         """The newest commit's, without the cost of a transaction."""
@@ -165,21 +177,13 @@ class SqliteBackend:
         finally:
             lent.close()
 
-    @contextmanager
-    def _pen(self) -> Iterator[CursorSession]:
+    def _pen(self) -> Any:  # noqa: ANN401 - the driver's own
         """The connection of whoever writes alone: the pages it knows stay true between writes."""
         if self._writes is None:
             lent = self._borrowed()
             self._writes = lent.driver_connection
             lent.detach()
-        try:
-            yield CursorSession(self._writes, self._speech)
-        except (
-            DatabaseError,
-            sqlite3.Error,
-        ):  # whatever it is, a new connection knows nothing of it
-            self._put_down_pen()
-            raise
+        return self._writes
 
     def _put_down_pen(self) -> None:
         if self._writes is not None:
@@ -267,19 +271,17 @@ def _reading(session: CursorSession) -> Iterator[None]:
         session.rollback()
 
 
-@contextmanager
-def _writing(session: CursorSession) -> Iterator[None]:
-    """A transaction, begun against strangers that lock the file."""
+def _begin_to_write(session: CursorSession) -> None:
+    """Begin a transaction against strangers that lock the file.
+
+    Raises:
+        Busy: they do not let go of it.
+    """
     for left in reversed(range(_ATTEMPTS)):
         try:
-            session.exec_driver_sql("BEGIN IMMEDIATE")
-            break
+            session.tell("BEGIN IMMEDIATE")
         except OperationalError as error:
             if not left:
                 raise Busy("the database file is locked by another program") from error
-    try:
-        yield
-        session.exec_driver_sql("COMMIT")
-    except BaseException:
-        session.rollback()
-        raise
+        else:
+            return

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -80,13 +82,16 @@ class Worded:
     """Names among them whose values take a placeholder each."""
     row: Callable[[Any], Any] | None = field(default=None)
     """Makes a row of a tuple; known once the database has named the columns."""
+    arguments: Callable[[Parameters], Sequence[Any]] = field(init=False)
+    """The values for the placeholders; a KeyError if one is not given."""
 
-    def arguments(self, given: Parameters) -> list[Any]:
-        """The values for the placeholders.
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.slots if name is not None]
+        # Several of them, and nothing else: as nearly always where there are many.
+        plain = len(names) == len(self.slots) > 1 and not self.spread
+        self.arguments = itemgetter(*names) if plain else self._gathered
 
-        Raises:
-            KeyError: one is not given.
-        """
+    def _gathered(self, given: Parameters) -> Sequence[Any]:
         if not self.spread:
             return [value if name is None else given[name] for name, value in self.slots]
         found: list[Any] = []
@@ -101,14 +106,15 @@ class Worded:
         """What makes rows; `columns` names the columns, and is asked once."""
         if self.row is None:
             kind: Any = namedtuple("Row", columns(), rename=True)  # type: ignore[misc]  # noqa: PYI024 - its fields are known at run time
-            self.row = kind._make
+            # As `_make` does, which counts the values first.
+            self.row = partial(tuple.__new__, kind)
         return self.row
 
 
 class _Statement:
     """A construct, and its texts by the shape of what is given with it."""
 
-    __slots__ = ("construct", "inserts", "lists", "texts")
+    __slots__ = ("construct", "inserts", "lists", "texts", "varies")
 
     def __init__(self, construct: ClauseElement, *, arrays: bool) -> None:
         self.inserts = isinstance(construct, Insert)
@@ -117,6 +123,7 @@ class _Statement:
         self.construct: Any = visitors.replacement_traverse(plain, {}, _with_lists)
         lists = (one.name for one in visitors.iterate(self.construct) if isinstance(one, _Among))
         self.lists = () if arrays else tuple(lists)
+        self.varies = self.inserts or bool(self.lists)
         self.texts: dict[tuple[object, ...], Worded] = {}
 
     def shape(self, given: Parameters) -> tuple[object, ...]:
@@ -139,7 +146,7 @@ class Speech:
         statement = self._known.get(construct)
         if statement is None:
             statement = self._known[construct] = _Statement(construct, arrays=self._arrays)
-        shape = statement.shape(given)
+        shape = statement.shape(given) if statement.varies else ()
         found = statement.texts.get(shape)
         if found is None:
             found = statement.texts[shape] = self._word(statement, given)

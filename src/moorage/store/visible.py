@@ -192,9 +192,10 @@ class VisibleLog:
             connection.execute(statement)
 
     def enter(
-        self, connection: Session, footprint: Footprint, ahead: Sequence[Question] = ()
+        self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`."""
+        footprint = touches()
         parameters = {
             "alone": footprint.alone,
             "ids": list(footprint.ids),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from moorage.api.placement.query import BEYOND
-from moorage.api.placement.validation import is_uuid_like
+from moorage.api.placement.validation import canonical, is_uuid_like
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import UNKNOWN_TYPE, Consumer
 from moorage.domain.errors import InvalidDescription
@@ -66,7 +65,7 @@ def replace(parts: Parts, request: Request) -> Response:
     text = request.path["consumer_uuid"]
     if not is_uuid_like(text):
         raise InvalidDescription(f"Malformed consumer_uuid: {text}")
-    written = write_of(str(UUID(text)), request.json())
+    written = write_of(canonical(text), request.json())
     _allocate(parts, request, [written])
     return Response(status=204)
 

@@ -113,7 +113,8 @@ class _Dialect:
             raise refusal_of(error, request) from error
         response = _lowered(spoken, route.operation, response)
         body = rendering.encoded(response.body)
-        headers = rendering.success_headers(response, body, _base(environ))
+        base = "" if response.location is None else _base(environ)
+        headers = rendering.success_headers(response, body, base)
         headers += _version_headers(spoken)
         start_response(_line(response.status), headers)
         return body

@@ -46,7 +46,14 @@ _TYPED: Final = frozenset(
 def _any(options: list[Check]) -> Check:
     if len(options) == 1:
         return options[0]
-    return lambda value: any(option(value) for option in options)
+
+    def check(value: object) -> bool:
+        for option in options:  # noqa: SIM110 - a generator would take longer than the checks
+            if option(value):
+                return True
+        return False
+
+    return check
 
 
 def _null(_schema: JSON, _formats: Formats) -> Check:
@@ -120,9 +127,10 @@ def _object(schema: JSON, formats: Formats) -> Check:
     def check(value: object) -> bool:
         if type(value) is not dict or len(value) < fewest:
             return False
-        return all(key in value for key in required) and all(
-            entry(key, one) for key, one in value.items()
-        )
+        for key in required:
+            if key not in value:
+                return False
+        return all(map(entry, value, value.values()))
 
     return check
 
@@ -137,9 +145,16 @@ def _entry(schema: JSON, formats: Formats) -> Callable[[str, Any], bool]:
     closed = schema.get("additionalProperties", True) is False
 
     def check(key: str, value: object) -> bool:
-        checks = [known[key]] if key in known else []
-        checks += [of_pattern for search, of_pattern in patterns if search(key)]
-        return all(one(value) for one in checks) if checks else not closed
+        of_key = known.get(key)
+        if of_key is not None and not of_key(value):
+            return False
+        judged = of_key is not None
+        for search, of_pattern in patterns:
+            if search(key):
+                if not of_pattern(value):
+                    return False
+                judged = True
+        return judged or not closed
 
     return check
 

@@ -49,6 +49,11 @@ def is_uuid_like(text: object) -> bool:
         return False
 
 
+def canonical(text: str) -> str:
+    """A text that spells a UUID, as UUIDs are written down."""
+    return text if _CANONICAL.fullmatch(text) else str(UUID(text))
+
+
 _BODY_FORMATS.checks("uuid")(is_uuid_like)
 
 
