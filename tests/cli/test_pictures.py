@@ -209,6 +209,28 @@ def test_an_explanation_without_a_conflict_tells_its_note() -> None:
     assert told_ == "undecided [policy]  time ran out"
 
 
+def test_what_of_a_stays_time_would_do_is_told_as_options() -> None:
+    lease = "lease L1 from 2026-12-07T07:30:00Z to 2026-12-11T18:00:00Z"
+    changes: list[dict[str, object]] = [
+        {"time": "stay", "until": [None, "2026-12-07T07:30:00Z"]},
+        {"time": "stay", "preemptible": [False, True]},
+        {"time": "stay", "start": ["2026-11-21T09:00:00Z", "2026-12-11T18:00:00Z"]},
+    ]
+    told_ = explanation.told(
+        {
+            "verdict": "infeasible",
+            "stage": "time",
+            "conflict": [{"booked": lease, "needs": ""}, {"stay": "3 open-ended servers"}],
+            "relaxations": [{"change": one, "verified": True} for one in changes],
+        }
+    )
+    options = "1. --until 2026-12-07T07:30Z   2. --preemptible   3. start after 2026-12-11T18:00Z"
+    assert told_.splitlines() == [
+        f"infeasible [time]  conflict: {lease}  <->  3 open-ended servers",
+        f"relaxations (each solved): {options}",
+    ]
+
+
 def test_every_conflict_and_the_note_are_told() -> None:
     second = {"conflict": [{"resources": "b", "needs": "17 VCPU"}], "minimal": True}
     told_ = explanation.told({**CONFLICT, "more_conflicts": [second], "note": "independent"})

@@ -44,7 +44,7 @@ def ask_why(parts: Parts, caller: Caller, description: EnsembleDescription, ask:
     snapshot = parts.store.snapshot()
     check_policies(snapshot.topology, ensemble)
     check_names(parts.store, caller, snapshot, ensemble)
-    proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
+    proposal = Proposal(ensemble, None, unplaced_or_held(ensemble), operator=caller.operator)
     try:
         settled = settle(parts, proposal, ask, naming, dry_run=True)
     except Infeasible as error:

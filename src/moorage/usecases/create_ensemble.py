@@ -68,7 +68,7 @@ def create_ensemble(
     check_policies(snapshot.topology, ensemble)
     check_names(parts.store, caller, snapshot, ensemble)
     try:
-        return _store(parts, ensemble, ask, naming, dry_run=dry_run)
+        return _store(parts, caller, ensemble, ask, naming, dry_run=dry_run)
     except (DuplicateName, Infeasible):
         # The same request on another connection was quicker (and took the room): one answer.
         if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
@@ -82,10 +82,17 @@ def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ..
 
 
 def _store(
-    parts: Parts, ensemble: Ensemble, ask: Ask | None, naming: Naming, *, dry_run: bool
+    parts: Parts,
+    caller: Caller,
+    ensemble: Ensemble,
+    ask: Ask | None,
+    naming: Naming,
+    *,
+    dry_run: bool,
 ) -> Made:
     if ask is not None:
-        proposal = Proposal(ensemble, None, unplaced_or_held(ensemble))
+        anew = unplaced_or_held(ensemble)
+        proposal = Proposal(ensemble, None, anew, operator=caller.operator)
         own = Naming(parts.ids.uuid(), within=naming)
         settled = settle(parts, proposal, ask, own, dry_run=dry_run)
         return Made(settled.ensemble, settled.decision, dry_run)

@@ -50,7 +50,8 @@ def decide(
 
     def attempt() -> Settled:
         ensemble = own_ensemble(parts.store, caller, ensemble_id)
-        proposal = Proposal(ensemble, ensemble.generation, unplaced_or_held(ensemble))
+        anew = unplaced_or_held(ensemble)
+        proposal = Proposal(ensemble, ensemble.generation, anew, operator=caller.operator)
         return settle(parts, proposal, ask, naming, dry_run=dry_run)
 
     def decided_meanwhile(_: ConcurrentUpdate) -> bool:

@@ -1,14 +1,18 @@
 """Who makes room for a lease, in which order, and what they get back."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.usecases.leases.conftest import World, described
 
 from moorage.domain.errors import Infeasible
+from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, HOUR, MINUTE
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.view import displaced_by
 from moorage.usecases.leases.yielding import yielders
 
 Make = Callable[..., World]
@@ -162,3 +166,56 @@ def test_ones_own_preemptible_hold_makes_room_too(world: Make) -> None:
     here.lease(1, 2, vcpu=16)
     (member,) = held.ensemble.members
     assert here.booking(member.uuid).period.end == here.at(0) + HOUR - 5 * MINUTE
+
+
+@pytest.mark.parametrize("preferring", [False, True], ids=["as it comes", "with a preference"])
+def test_an_empty_host_is_used_before_anybody_goes(world: Make, *, preferring: bool) -> None:
+    here = world(16, 16, 16)
+    for host in (0, 1):
+        for _ in range(5):
+            here.server(3, host, preemptible=True)
+    # Spread over all three hosts, the lease would displace three servers on each of two.
+    apart: dict[str, Any] = {
+        "name": "apart",
+        "type": "anti-affinity",
+        "members": ["*"],
+        "level": "host",
+    }
+    apart |= {"max_per_domain": 2, "strength": {"preferred": 1}}
+    policies = [apart] if preferring else []
+    made = here.lease(1, 2, body=described(vcpu=8, members=3, policies=policies))
+    assert [one.host for one in made.decision.places.values()].count(here.hosts[2]) == 2
+    assert len(made.displaced) == 3
+
+
+def test_what_the_lease_prefers_goes_before_sparing_others(world: Make) -> None:
+    here = world(16, 16, 16)
+    for host in (0, 1):
+        for _ in range(5):
+            here.server(3, host, preemptible=True)
+    apart: dict[str, Any] = {
+        "name": "apart",
+        "type": "anti-affinity",
+        "members": ["*"],
+        "level": "host",
+    }
+    apart |= {"strength": {"preferred": 1}}
+    made = here.lease(1, 2, body=described(vcpu=8, members=3, policies=[apart]))
+    assert len({one.host for one in made.decision.places.values()}) == 3
+    assert len(made.displaced) == 6
+
+
+def test_a_closed_lease_displaces_nobody_any_more(world: Make) -> None:
+    here = world(16)
+    server = here.server(10, preemptible=True)
+    made = here.lease(1, 2, vcpu=16)
+    store = here.service.store
+    assert [one.consumer for one in displaced_by(store, made.lease)] == [server]
+    here.go_to(1)
+    here.begin(made.lease.id)
+    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    here.go_to(3)
+    lease = store.lease(made.lease.id)
+    closed = replace(lease, state=LeaseState.CLOSED)
+    assert yielders(store, lease.id)
+    assert displaced_by(store, closed) == ()

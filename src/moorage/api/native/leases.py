@@ -19,8 +19,7 @@ from moorage.domain.requests import Objective
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.create import LeaseAsk, create_lease
-from moorage.usecases.leases.view import list_leases, own_lease, remaining
-from moorage.usecases.leases.yielding import yielders
+from moorage.usecases.leases.view import displaced_by, list_leases, own_lease, remaining
 from moorage.usecases.templates import instantiate
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def show(call: Call) -> Reply:
     """GET: one lease."""
     store = call.parts.store
     lease = own_lease(store, call.caller, call.path["id"])
-    view = views_leases.lease_view(call, lease, remaining(store, lease), yielders(store, lease.id))
+    view = views_leases.lease_view(call, lease, remaining(store, lease), displaced_by(store, lease))
     return Reply(told.OneLease(view), generation=lease.generation)
 
 

@@ -24,7 +24,7 @@ from moorage.usecases.leases.asking import Brought, Displaced, Granted, LeaseAsk
 from moorage.usecases.leases.carried import promise
 from moorage.usecases.leases.edges import first_edges
 from moorage.usecases.leases.shaping import check_members, checked_end, checked_start
-from moorage.usecases.leases.yielding import yielders
+from moorage.usecases.leases.view import displaced_by
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.settle import settle, unplaced
@@ -204,5 +204,5 @@ def _made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None
         decision=store.decision(known.decision_id),
         ensemble=store.ensemble(known.ensemble_id),
         snapshot=store.snapshot(),
-        displaced=yielders(store, known.id),
+        displaced=displaced_by(store, known),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.usecases.access import sees, visible_project
+from moorage.usecases.leases.yielding import yielders
 from moorage.usecases.ports import Page
 from moorage.usecases.standing import MemberStatus, standing
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.leases import Lease, Reservation
+    from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.ports import Caller, Store
 
 _WHOLE = Page()
@@ -67,6 +69,15 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     if page.marker is not None:
         own_lease(store, caller, page.marker)
     return store.leases(project_id=project, name=name, state=state, page=page)
+
+
+def displaced_by(store: Store, lease: Lease) -> tuple[Displaced, ...]:
+    """Who ends early for a lease, the youngest first: nobody once it is closed.
+
+    Those who have gone are known to its events alone. Who is there still is overrun, and in the
+    way of everybody: that is no matter of this lease any more.
+    """
+    return () if lease.state is LeaseState.CLOSED else yielders(store, lease.id)
 
 
 def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:

@@ -1,0 +1,166 @@
+"""Refusals are about what was asked, and what they offer helps once it is asked for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.usecases.leases.conftest import World, described
+from tests.usecases.leases.test_change import take
+from tests.usecases.leases.test_obstacles import booked, refused
+
+from moorage.domain.errors import Infeasible
+from moorage.domain.explain import Explanation, Stage
+from moorage.domain.period import FOREVER, HOUR, parse_instant
+from moorage.testing.service import OPERATOR, TENANT
+from moorage.usecases.ports import Caller
+
+Make = Callable[..., World]
+
+
+def stays(told: Explanation) -> list[str]:
+    return [
+        one.name for conflict in told.conflicts for one in conflict.elements if one.kind == "stay"
+    ]
+
+
+def offered(told: Explanation) -> dict[str, Any]:
+    """Field -> what is offered, of changes of time; checked to be cheapest first."""
+    assert [one.cost for one in told.relaxations] == sorted(one.cost for one in told.relaxations)
+    assert all(one.change.subject == "time" for one in told.relaxations)
+    return {one.change.field: one.change.after for one in told.relaxations}
+
+
+def hours(here: World, instant: str) -> float:
+    return (parse_instant(instant) - here.at(0)) / HOUR
+
+
+@pytest.mark.parametrize("caller", [TENANT, OPERATOR], ids=["tenant", "operator"])
+def test_only_a_lease_in_the_way_is_the_whole_reason(world: Make, caller: Caller) -> None:
+    here = world(16, 16, 16)
+    made = here.lease(2, 5, vcpu=10, members=2, lead=HOUR)
+    told = refused(lambda: here.ensemble(10, members=3, caller=caller))
+    assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
+    name = f"lease {made.lease.id}" if caller is OPERATOR else "a lease"
+    assert booked(told) == [f"{name} from 2026-11-21T10:00:00Z to 2026-11-21T14:00:00Z"]
+    assert stays(told) == ["3 open-ended servers"]
+    assert offered(told) == {
+        "until": "2026-11-21T10:00:00Z",
+        "preemptible": True,
+        "start": "2026-11-21T14:00:00Z",
+    }
+
+
+def test_the_end_that_is_offered_works_and_no_later_one(world: Make) -> None:
+    here = world(16, 16)
+    here.lease(1, 2, vcpu=4, members=2)
+    here.lease(3, 4, vcpu=16)
+    here.lease(5, 6, vcpu=16, members=2)
+    told = refused(lambda: here.ensemble(10, members=2))
+    until = hours(here, offered(told)["until"])
+    assert until == 3
+    with pytest.raises(Infeasible):
+        here.ensemble(10, members=2, until=until + 0.001)
+    made = here.ensemble(10, members=2, until=until)
+    assert {here.booking(m.uuid).period.end for m in made.ensemble.members} == {here.at(3)}
+
+
+def test_a_stay_that_ends_too_late_is_offered_an_earlier_end(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 2, vcpu=16)
+    told = refused(lambda: here.ensemble(10, until=1.5))
+    assert stays(told) == ["1 server until 2026-11-21T10:30:00Z"]
+    # There is no time left after the lease.
+    assert offered(told) == {"until": "2026-11-21T10:00:00Z", "preemptible": True}
+    here.ensemble(10, until=1)
+
+
+def test_being_preemptible_works_where_it_is_offered(world: Make) -> None:
+    here = world(16)
+    lease = here.lease(1, 2, vcpu=16)
+    told = refused(lambda: here.ensemble(10))
+    assert offered(told)["preemptible"] is True
+    made = here.ensemble(10, preemptible=True)
+    (member,) = made.ensemble.members
+    assert here.booking(member.uuid).yields_to == lease.lease.id
+
+
+@pytest.mark.parametrize("as_lease", [True, False], ids=["a lease", "asked again then"])
+def test_a_later_start_works_where_it_is_offered(world: Make, *, as_lease: bool) -> None:
+    here = world(16)
+    first = here.lease(1, 2, vcpu=16)
+    here.lease(2, 3, vcpu=12)
+    start = hours(here, offered(refused(lambda: here.ensemble(10)))["start"])
+    assert start == 3
+    if as_lease:
+        assert here.lease(start, 900, vcpu=10).displaced == ()
+        return
+    here.go_to(start)
+    (member,) = here.ensemble(10).ensemble.members
+    assert here.booking(member.uuid).period.end == FOREVER
+    assert first.lease.terms.occupied.end <= here.now
+
+
+def test_policies_hold_in_what_is_offered(world: Make) -> None:
+    here = world(16, 16)
+    here.lease(1, 2, vcpu=16)
+    apart = {"name": "apart", "type": "anti-affinity", "members": ["*"], "level": "host"}
+    body = described(vcpu=2, members=2, policies=[apart])
+    told = refused(lambda: here.ensemble(body=body))
+    assert offered(told)["until"] == "2026-11-21T10:00:00Z"
+    made = here.ensemble(body=body, until=1)
+    assert len({here.booking(one.uuid).provider for one in made.ensemble.members}) == 2
+
+
+def test_what_does_not_fit_now_is_offered_no_end(world: Make) -> None:
+    here = world(16)
+    here.server(10)
+    here.lease(1, 2, vcpu=6)
+    told = refused(lambda: here.ensemble(10))
+    assert not any(one.change.subject == "time" for one in told.relaxations)
+
+
+def test_while_a_lease_is_there_only_a_later_start_is_offered(world: Make) -> None:
+    here = world(16)
+    here.lease(0, 2, vcpu=16)
+    told = refused(lambda: here.ensemble(10))
+    assert told.stage is Stage.TIME
+    assert offered(told) == {"start": "2026-11-21T11:00:00Z"}
+    here.go_to(2)
+    here.ensemble(10)
+
+
+def test_a_lease_that_cannot_begin_at_once_says_so(world: Make) -> None:
+    here = world(16)
+    here.server(10, preemptible=True)
+    made = here.lease(3, 5, vcpu=16)
+    assert made.displaced
+    told = refused(lambda: here.change(made.lease.id, start=0))
+    assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
+    assert "servers that end after it begins" in booked(told)
+
+
+def test_claimed_places_that_cannot_be_kept_say_who_comes(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 3, vcpu=4, members=2, expiry=HOUR // 2)
+    here.lease(4, 5, vcpu=14)
+    here.lease(6, 7, vcpu=14)
+    here.go_to(1)
+    here.begin(made.lease.id)
+    take(here, made, 0, vcpu=4)
+    here.go_to(1.6)
+    told = refused(lambda: here.change(made.lease.id, end=4.5))
+    assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
+    assert booked(told) == ["a lease from 2026-11-21T13:00:00Z to 2026-11-21T14:00:00Z"]
+    period = "from 2026-11-21T10:00:00Z to 2026-11-21T13:30:00Z"
+    assert stays(told) == [f"1 places where they are, {period}"]
+
+
+def test_who_is_overrun_is_named_to_who_cannot_stay(world: Make) -> None:
+    here = world(16)
+    here.server(10, until=1)
+    made = here.lease(1, 3, vcpu=16)
+    here.go_to(1)
+    here.begin(made.lease.id)
+    told = refused(lambda: here.change(made.lease.id, end=4))
+    assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
+    assert booked(told) == ["servers past their end"]
