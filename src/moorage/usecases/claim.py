@@ -22,6 +22,7 @@ from moorage.usecases.compare_groups import as_requested, narrowed
 from moorage.usecases.digest import same_request
 from moorage.usecases.hold import check_held
 from moorage.usecases.labels import domains_of
+from moorage.usecases.leases.health import without_place
 from moorage.usecases.limits import claim_within
 from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
@@ -86,8 +87,8 @@ def claim(
         InvalidDescription: the server request cannot be understood.
         DescriptionMismatch: it asks for more than was decided, or for another thing.
         HoldExpired: the hold lapsed.
-        WrongState: the member's place is claimed already, the decision is over, or its lease has
-            not begun.
+        WrongState: the member's place is claimed already, or missing in a degraded lease; the
+            decision is over, or its lease has not begun.
         DuplicateName: the id was used by another request.
         Busy: too many claims of the decision at once.
     """
@@ -237,6 +238,12 @@ def _free_place(
     status = stand.of(name)
     if status is not MemberStatus.HELD:
         raise WrongState(f"the place of {name} is not free to claim: it is {status}")
+    if decision.lease_id is not None and ensemble.member(name).uuid in without_place(
+        snapshot, decision.id
+    ):
+        raise WrongState(
+            f"the place of {name} is missing: its host is disabled, or has no room for it yet"
+        )
     return place, stand.bookings[name]
 
 

@@ -33,6 +33,7 @@ from moorage.domain.resources import total
 from moorage.domain.virtual import wish_of
 from moorage.engine.candidates import candidates
 from moorage.engine.stays import within
+from moorage.usecases.leases.health import without_place
 from moorage.usecases.leases.reserved import known_among, reserved
 from moorage.usecases.presented import ATTEMPTS, without
 from moorage.usecases.stays import with_terms
@@ -239,7 +240,8 @@ def _take(
         raise WrongState(f"reservation {found.reservation.id} is another project's")
     found.check_open(now)
     rest = _stripped(write, name)
-    member, place = _chosen(found, rest, taking.taken)
+    missing = without_place(snapshot, lease.decision_id)
+    member, place = _chosen(found, rest, missing | taking.taken)
     allocations = rest.allocations or place.allocations
     taking.taken.add(member.uuid)
     old, new = taking.ensembles.get(lease.ensemble_id, (found.ensemble, found.ensemble))
@@ -264,7 +266,9 @@ def _stripped(write: ReplaceAllocations, name: ResourceClass) -> ReplaceAllocati
     return replace(write, allocations={uuid: amounts for uuid, amounts in rest.items() if amounts})
 
 
-def _chosen(found: Reserved, write: ReplaceAllocations, taken: set[str]) -> tuple[Member, Place]:
+def _chosen(
+    found: Reserved, write: ReplaceAllocations, taken: frozenset[str]
+) -> tuple[Member, Place]:
     """An unclaimed place on providers that the write takes from, the likest first.
 
     A write that takes nothing but the place gets what is held, wherever its unit is.

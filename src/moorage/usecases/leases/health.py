@@ -62,6 +62,11 @@ def affected(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
     return {decision: frozenset(members) for decision, members in found.items()}
 
 
+def without_place(snapshot: Snapshot, decision: str) -> frozenset[str]:
+    """The members of one lease, by its decision, whose places nobody may take as things are."""
+    return affected(snapshot).get(decision, frozenset())
+
+
 def _suspects(snapshot: Snapshot) -> list[int]:
     """Living rows with an inventory that is more than full some time, or under a disabled host."""
     bad = np.zeros(len(snapshot.uuids), dtype=np.bool_)

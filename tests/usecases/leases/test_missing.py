@@ -1,0 +1,87 @@
+"""Nobody takes a place of a lease where somebody is still, or nothing is any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.usecases.leases.conftest import World, named
+
+from moorage.domain.changes import (
+    Change,
+    Changeset,
+    DeleteAllocations,
+    PutInventories,
+    PutTraits,
+    ReplaceAllocations,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import WrongState
+from moorage.domain.leases import reservation_class
+from moorage.domain.providers import Inventory
+from moorage.testing.service import TENANT
+from moorage.usecases.allocate import allocate
+from moorage.usecases.claim import Second, claim
+
+if TYPE_CHECKING:
+    from moorage.usecases.leases.asking import Granted
+
+Worlds = Callable[..., World]
+SERVER = named(7)
+NONE = r"missing|no place left"
+
+
+def active(here: World) -> Granted:
+    """A lease of one place, which has begun, after a server that should have gone before it."""
+    made = here.lease(3, 5, vcpu=4)
+    here.go_to(3)
+    here.begin(made.lease.id)
+    return made
+
+
+def claimed(here: World, made: Granted) -> None:
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 4}})
+    claim(here.service.parts, TENANT, made.decision.id, second, here.naming())
+
+
+def drawn(here: World, made: Granted) -> None:
+    name = reservation_class(made.lease.reservations[0].id)
+    owner = Consumer(SERVER, TENANT.project_id, "nova", "INSTANCE")
+    write = ReplaceAllocations(owner, {here.hosts[0]: {"VCPU": 4, name: 1}}, None)
+    allocate(here.service.store, [write], ids=here.service.parts.ids)
+
+
+@pytest.mark.parametrize("take", [claimed, drawn], ids=["claim", "draw"])
+def test_a_place_is_not_taken_while_a_server_overstays_there(
+    world: Worlds, take: Callable[[World, Granted], None]
+) -> None:
+    here = world(4)
+    late = here.server(3, until=2)
+    made = active(here)
+    with pytest.raises(WrongState, match=NONE):
+        take(here, made)
+    here.service.store.commit(Changeset((DeleteAllocations(late),)))
+    take(here, made)
+
+
+@pytest.mark.parametrize("take", [claimed, drawn], ids=["claim", "draw"])
+@pytest.mark.parametrize("lost", ["host", "capacity"])
+def test_a_place_is_not_taken_where_it_was_lost(
+    world: Worlds, take: Callable[[World, Granted], None], lost: str
+) -> None:
+    here = world(4)
+    made = active(here)
+    host = here.hosts[0]
+
+    def left(vcpu: int, *traits: str) -> Change:
+        if lost == "host":
+            return PutTraits(host, frozenset(traits), None)
+        return PutInventories(host, (Inventory("VCPU", vcpu),), None)
+
+    here.service.store.commit(Changeset((left(3, "COMPUTE_STATUS_DISABLED"),)))
+    with pytest.raises(WrongState, match=NONE):
+        take(here, made)
+    here.service.store.commit(Changeset((left(4),)))
+    take(here, made)
