@@ -161,6 +161,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "sim stop": (f"{_CLI}.sim:Stop", "Stop a simulation and drop its database."),
         "sim list": (f"{_CLI}.sim:List", "List the simulations that run."),
         "sim clock": (f"{_CLI}.sim:Clock", "Show a simulation's time, or set it."),
+        "sim fail": (f"{_CLI}.sim_hosts:Fail", "Let a host of a simulation fail."),
+        "sim recover": (
+            f"{_CLI}.sim_hosts:Recover",
+            "Let a host of a simulation that failed come back.",
+        ),
         "sim replay": (
             f"{_CLI}.sim_replay:Replay",
             "Place an ensemble's members one by one, as a scheduler without the whole does.",

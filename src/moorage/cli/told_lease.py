@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.cli import told
+from moorage.cli import explanation, told
 from moorage.cli.output import counted, short
 from moorage.cli.times import period
 
@@ -38,6 +38,13 @@ def status(one: Lease) -> str:
         return one.status
     missing = f": {counted(one.missing, 'place')} missing" if one.missing else ""
     return f"{one.status}, degraded{missing}"
+
+
+def proposal(one: Lease) -> str | None:
+    """`one-per-host max_per_domain 1->2: all have places`; nothing where nothing is proposed."""
+    if one.proposal is None:
+        return None
+    return explanation.relaxation({"change": one.proposal, "result": "all have places"})
 
 
 def binding(one: Lease) -> str:

@@ -93,6 +93,19 @@ class Placement:
             reply.body["resource_providers"], list[structs.Provider], strict=False
         )
 
+    def traits(self, provider: str) -> tuple[frozenset[str], int]:
+        """The traits of a provider, and its generation."""
+        body = self._call("GET", f"/placement/resource_providers/{provider}/traits").body
+        return frozenset(body["traits"]), body["resource_provider_generation"]
+
+    def set_traits(self, provider: str, traits: frozenset[str], generation: int) -> None:
+        """Replace the traits of a provider. Conflict if it has another generation."""
+        self._call(
+            "PUT",
+            f"/placement/resource_providers/{provider}/traits",
+            body={"traits": sorted(traits), "resource_provider_generation": generation},
+        )
+
     def allocations(self, consumer: str) -> Mapping[str, Any]:
         """A consumer's allocations, provider UUID to resources; empty for none."""
         found: Mapping[str, Any] = self._call("GET", f"/placement/allocations/{consumer}").body

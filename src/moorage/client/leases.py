@@ -59,6 +59,7 @@ class Lease(msgspec.Struct, frozen=True):
     project_id: str = ""
     degraded: bool = False
     missing: int = 0
+    proposal: dict[str, Any] | None = None
     generation: int = 0
     guarantee: str = ""
     lead: str = "PT0S"

@@ -260,6 +260,7 @@ def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Wor
         lease = now(here, made.lease)
         assert (lease.degraded, lease.missing) == (disabled, missing)
         assert told(here, made.lease)[-1]["missing"] == missing
+    lease = now(here, made.lease)
     assert lease.proposal == {}
     assert lease.decision_id == made.decision.id
     lookout.look()

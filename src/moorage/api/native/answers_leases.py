@@ -52,6 +52,10 @@ class Lease(Struct, frozen=True):
     status: str
     degraded: bool
     missing: int
+    """Members whose places are lost, and who got no others."""
+    proposal: dict[str, Any] | None
+    """While some are missing: a change of the ensemble after which all have places, as a solve has
+    shown, such as `{"policy": "one-per-host", "max_per_domain": [1, 2]}`; null for none."""
     """Members that have lost their places and got no others."""
     generation: int
     guarantee: str
@@ -76,7 +80,7 @@ class Lease(Struct, frozen=True):
     updated_at: str
     links: list[Link]
     displaced: Displaced | UnsetType = UNSET
-    """Absent in listings."""
+    """Who ends early for it; nobody once it is closed. Absent in listings."""
 
 
 class OneLease(Struct, frozen=True):

@@ -12,7 +12,7 @@ from moorage.domain.leases import Yielding, reservation_class
 from moorage.domain.period import format_duration, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.api.native.call import Call
     from moorage.domain.effects import Effect
@@ -37,6 +37,7 @@ def lease_view(
         status=lease.state.value,
         degraded=lease.degraded,
         missing=lease.missing,
+        proposal=_proposed(lease.proposal),
         generation=lease.generation,
         guarantee="proved",
         start=format_instant(terms.period.start),
@@ -68,6 +69,16 @@ def lease_view(
         ],
         displaced=UNSET if displaced is None else displaced_view(call, displaced),
     )
+
+
+def _proposed(change: Mapping[str, object]) -> dict[str, Any] | None:
+    """A change as relaxations have it."""
+    if not change:
+        return None
+    return {
+        str(change["subject"]): change["name"],
+        str(change["field"]): [plain(change["before"]), plain(change["after"])],
+    }
 
 
 def _named(one: Reservation) -> told.Reservation:

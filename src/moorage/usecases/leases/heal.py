@@ -196,8 +196,9 @@ def heal(parts: Parts, lease_id: str, members: frozenset[str]) -> Wanting | None
 
 
 def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:
+    """Changes of the ensemble that help. When a lease is, is settled."""
     found = explanation.relaxations if isinstance(explanation, Explanation) else ()
-    return tuple(one.change for one in found)
+    return tuple(one.change for one in found if one.change.subject in {"policy", "member"})
 
 
 def _left_out(hurt: frozenset[MemberName], changes: Sequence[EnsembleChange]) -> set[MemberName]:
