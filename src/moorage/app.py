@@ -232,6 +232,11 @@ def _metrics_page(settings: Settings, signs: Signs, authenticate: Authenticate) 
     )
 
 
+def plain_parts(settings: Settings, store: Store) -> Parts:
+    """What the use cases are given where no service runs: a solver that works in this process."""
+    return make_parts(settings, store=store, solver=_solver_in_this_process())
+
+
 def _solver_in_this_process() -> Solver:
     from moorage.solver.cpsat import CpSat  # noqa: PLC0415 - OR-Tools only where it is used
 

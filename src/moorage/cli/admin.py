@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.store import Ledger
+    from moorage.usecases.parts import Parts
 
 CATALOG: Final = "catalog"
 OPERATOR: Final = Caller(user_id="operator", project_id="operator", roles=frozenset({"admin"}))
@@ -115,6 +116,13 @@ def placement_over(store: Ledger) -> Application:
     return create_app(configure(read({"mount": mounts}, {}, files=())), store=store)
 
 
+def parts_over(store: Ledger, args: argparse.Namespace) -> Parts:
+    """What use cases are given, with the limits of the service."""
+    from moorage.app import plain_parts
+
+    return plain_parts(_configured(args), store)
+
+
 @contextmanager
 def progress(stderr: TextIO) -> Iterator[Callable[[str, int, int], None]]:
     """A function that shows what is being done, how far, of how many; only on a terminal."""
@@ -154,6 +162,13 @@ class Adder:
 
 def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
     """How to talk to a Placement service over REST."""
+    declare_credentials(parser, word)
+    add = parser.add_argument
+    add("--connections", type=int, default=8, metavar="N", help="requests at once (default 8)")
+
+
+def declare_credentials(parser: argparse.ArgumentParser, word: str) -> None:
+    """How to talk to any service over REST."""
     add = parser.add_argument
     add(
         f"--{word}-token",
@@ -162,13 +177,12 @@ def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
         help="its token (default $OS_TOKEN, else noauth2's admin)",
     )
     add("--keystone", action="store_true", help="get tokens by OS_CLOUD or the variables OS_*")
-    add("--connections", type=int, default=8, metavar="N", help="requests at once (default 8)")
     add("--timeout", type=float, default=60.0, metavar="SECONDS", help="per answer (default 60)")
 
 
 @contextmanager
-def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
-    """A Placement service, as the options of `declare_access` say.
+def service(url: str, args: argparse.Namespace, kind: str = "placement") -> Iterator[PlacementWire]:
+    """A service of that type, as the options of `declare_credentials` say.
 
     Its URL may be `catalog`: then Keystone's catalog tells it.
     """
@@ -183,10 +197,11 @@ def service(url: str, args: argparse.Namespace) -> Iterator[PlacementWire]:
         token = args.other_token or os.environ.get("OS_TOKEN") or "admin"
         login = from_environment(os.environ)
         credentials = GivenToken(token, trust=True if login is None else trust(login))
-    options = Options(connections=max(args.connections, 1), timeout=args.timeout)
+    connections = max(getattr(args, "connections", 1), 1)
+    options = Options(connections=connections, timeout=args.timeout, service=kind)
     if url == CATALOG:
         if not isinstance(credentials, Keystone):
             raise InvalidDescription("the catalog is Keystone's: say --keystone as well")
-        url = credentials.endpoint()
+        url = credentials.endpoint(kind)
     with PlacementWire(url, credentials, options) as wire:
         yield wire

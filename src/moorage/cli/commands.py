@@ -207,6 +207,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             f"{_CLI}.admin_import:Placement",
             "Take over a Placement service: all it knows, with UUIDs and generations.",
         ),
+        "admin import blazar": (
+            f"{_CLI}.admin_import_blazar:Blazar",
+            "Take over a Blazar: what it offers for reservation, and leases not ended.",
+        ),
         "admin audit": (
             f"{_CLI}.admin_audit:Audit",
             "Look for what is not as it should be: orphans, overages, dangling references.",

@@ -59,16 +59,17 @@ class Keystone:
         self._login, self._identity = login, Identity(login)
         self.trust = trust(login)
 
-    def endpoint(self) -> str:
-        """Where Placement is.
+    def endpoint(self, service: str = PLACEMENT) -> str:
+        """Where Placement is, or another service, by its type.
 
         Raises:
             NoEndpoint: neither the variables nor the catalog say.
             LoginRefused, Unreachable: Keystone refuses, or does not answer.
         """
-        found = self._identity.endpoint(PLACEMENT)
+        found = self._identity.endpoint(service)
         if found is None:
-            raise missing(PLACEMENT, self._login, "OS_PLACEMENT_ENDPOINT_OVERRIDE names it")
+            variable = f"OS_{service.upper()}_ENDPOINT_OVERRIDE"
+            raise missing(service, self._login, f"{variable} names it")
         return found
 
     def token(self) -> str:

@@ -24,6 +24,8 @@ logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 NATIVE: Final = "ensemble"
 PLACEMENT: Final = "placement"
 """Types of the two APIs in a catalog."""
+RESERVATION: Final = "reservation"
+"""The type of a Blazar whose leases are taken over."""
 _OFF: Final = frozenset({"0", "false", "no", "off"})
 
 
@@ -227,7 +229,8 @@ def trust(login: Login) -> ssl.SSLContext | bool:
 
 
 def _overrides(named: Callable[[str], str | None]) -> Mapping[str, str]:
-    return {service: url for service in (NATIVE, PLACEMENT) if (url := named(service))}
+    known = (NATIVE, PLACEMENT, RESERVATION)
+    return {service: url for service in known if (url := named(service))}
 
 
 def _interface(said: str | None) -> str:

@@ -1,4 +1,7 @@
-"""Calls to any Placement service: patient where it stumbles, clear where it refuses."""
+"""Calls to a service with microversions: patient where it stumbles, clear where it refuses.
+
+It is a Placement service unless `Options.service` names another.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _MISSING: Final = 404
 
 
 class SourceFailed(MoorageError):
-    """A Placement service answers with an error, or not at all."""
+    """A service answers with an error, or not at all."""
 
     def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
         super().__init__(message)
@@ -48,6 +51,8 @@ class Options:
     through: httpx.BaseTransport | None = None
     """Replaces the network: an application in this process."""
     sleep: Callable[[float], object] = time.sleep
+    service: str = "placement"
+    """Its name in the header that says the microversion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class _NoAnswer:
 
 
 class PlacementWire:
-    """One Placement service. Safe for threads."""
+    """One service. Safe for threads."""
 
     def __init__(
         self, endpoint: str, credentials: Credentials, options: Options = Options()
@@ -67,6 +72,7 @@ class PlacementWire:
         self.endpoint = endpoint.rstrip("/")
         self._credentials = credentials
         self._sleep = options.sleep
+        self._service = options.service
         self._version = "1.0"
         parts = urlsplit(self.endpoint)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -168,7 +174,7 @@ class PlacementWire:
     def _send(self, method: str, path: str, body: object, version: str | None) -> httpx.Response:
         headers = {
             "X-Auth-Token": self._credentials.token(),
-            "OpenStack-API-Version": f"placement {version or self._version}",
+            "OpenStack-API-Version": f"{self._service} {version or self._version}",
             "Accept": "application/json",
         }
         content = None
@@ -206,8 +212,10 @@ def _word(version: tuple[int, int]) -> str:
 
 
 def _first_error(answer: httpx.Response) -> dict[str, Any]:
+    """The error as Placement tells it; Blazar's is the whole body."""
     try:
-        found = msgspec.json.decode(answer.content)["errors"][0]
+        body = msgspec.json.decode(answer.content)
+        found = {"detail": body["error_message"]} if "error_message" in body else body["errors"][0]
     except (msgspec.DecodeError, KeyError, IndexError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}

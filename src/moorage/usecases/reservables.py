@@ -7,6 +7,7 @@ policy. An address is a root provider with one unit, in the aggregate of its net
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller, Store
 
 MAX_KEY: Final = 64
-_UNIT: Final = "blazar_"
+UNIT: Final = "blazar_"
 """How the provider of a host's unit is called, before the host's name; as Blazar calls it."""
 _PRIVATE: Final = "private"
 
@@ -105,24 +106,57 @@ def offer_host(
     """
     for_operators(caller)
     _check_keys(properties)
-    store = parts.store
-    snapshot = store.snapshot()
+    snapshot = parts.store.snapshot()
     root = _root(snapshot, name)
-    known = store.reservables(ReservableKind.HOST)
-    if any(one.name == name for one in known):
-        raise DuplicateName("host", name)
-    if _allocated(snapshot, root):
+    _check_new(parts.store, name)
+    if is_used(snapshot, root):
         raise InUse("host", name)
-    unit, now = parts.ids.uuid(), store.now()
-    number = 1 + max((int(one.id) for one in known), default=0)
+    return _enrolled(parts, snapshot, root, properties, None)
+
+
+def enrol_host(
+    parts: Parts, caller: Caller, name: str, properties: Mapping[str, str], id_: str
+) -> OfferedHost:
+    """Offer a host as another service does, whoever runs there, under its id if that is free.
+
+    Raises:
+        Forbidden, NotFound, DuplicateName, InvalidDescription: as for any host.
+    """
+    for_operators(caller)
+    _check_keys(properties)
+    snapshot = parts.store.snapshot()
+    root = _root(snapshot, name)
+    _check_new(parts.store, name)
+    return _enrolled(parts, snapshot, root, properties, id_)
+
+
+def _check_new(store: Store, name: str) -> None:
+    if any(one.name == name for one in store.reservables(ReservableKind.HOST)):
+        raise DuplicateName("host", name)
+
+
+def _enrolled(
+    parts: Parts, snapshot: Snapshot, root: int, properties: Mapping[str, str], id_: str | None
+) -> OfferedHost:
+    """The host with its unit; where Blazar's provider is there already, the unit is its."""
+    store, now, name = parts.store, parts.store.now(), snapshot.names[root]
+    theirs = [row for row in snapshot.tree(root).tolist() if snapshot.names[row] == UNIT + name]
+    unit = snapshot.uuids[theirs[0]] if theirs else parts.ids.uuid()
     made = Reservable(
-        ReservableKind.HOST, str(number), name, unit, MappingProxyType(dict(properties)), now, now
+        ReservableKind.HOST,
+        _number(store, id_),
+        name,
+        unit,
+        MappingProxyType(dict(properties)),
+        now,
+        now,
     )
+    fresh = CreateProvider(unit, f"{UNIT}{name}", snapshot.uuids[root])
     store.commit(
         Changeset(
             (
                 CreateResourceClass(WHOLE_HOST, exist_ok=True),
-                CreateProvider(unit, f"{_UNIT}{name}", snapshot.uuids[root]),
+                *(() if theirs else (fresh,)),
                 PutInventories(unit, (Inventory(WHOLE_HOST, 1, max_unit=1),), None),
                 PutReservable(made, new=True),
             ),
@@ -130,6 +164,17 @@ def offer_host(
         )
     )
     return offered_host(store, store.snapshot(), made.id)
+
+
+def _number(store: Store, wanted: str | None) -> str:
+    """The id of another host: a number, which clients tell from a name by."""
+    taken = {int(one.id) for one in store.reservables(ReservableKind.HOST)}
+    if wanted is not None and _NUMBER.fullmatch(wanted) and int(wanted) not in taken:
+        return str(int(wanted))
+    return str(1 + max(taken, default=0))
+
+
+_NUMBER: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
 def describe_host(
@@ -199,16 +244,21 @@ def address(store: Store, id_: str) -> Reservable:
 
 
 def offer_address(
-    parts: Parts, caller: Caller, network: str, text: str, more: Mapping[str, str]
+    parts: Parts,
+    caller: Caller,
+    network: str,
+    text: str,
+    more: Mapping[str, str],
+    id_: str | None = None,
 ) -> Reservable:
-    """Offer an address of a network.
+    """Offer an address of a network, under an id of its own or a new one.
 
     Raises:
         Forbidden: the caller is no operator.
         DuplicateName: it is offered already.
     """
     for_operators(caller)
-    unit, now = parts.ids.uuid(), parts.store.now()
+    unit, now = id_ or parts.ids.uuid(), parts.store.now()
     made = Reservable(
         ReservableKind.FLOATING_IP,
         unit,
@@ -318,7 +368,8 @@ def _offered(snapshot: Snapshot, one: Reservable, root: int) -> OfferedHost:
     return OfferedHost(one, snapshot.uuids[root], MappingProxyType(totals), zone)
 
 
-def _allocated(snapshot: Snapshot, root: int) -> bool:
+def is_used(snapshot: Snapshot, root: int) -> bool:
+    """Whether servers run on the host."""
     return any(
         one.state is BookingState.ALLOCATED
         for row in snapshot.tree(root).tolist()

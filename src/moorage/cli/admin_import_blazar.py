@@ -1,0 +1,166 @@
+"""`moorage admin import blazar`: take over a running Blazar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.admin import (
+    CATALOG,
+    OPERATOR,
+    Adder,
+    declare_credentials,
+    declare_database,
+    ledger,
+    parts_over,
+    progress,
+    service,
+    trial_ledger,
+)
+from moorage.cli.command import Command
+from moorage.cli.output import CONFLICT, OK, Shown, counted, stack, table
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.content import Difference
+    from moorage.domain.reservation_content import ReservationContent
+    from moorage.store import Ledger
+    from moorage.usecases.reservations.take_over import Refused
+
+SHOWN = 20
+"""Differences that the table spells out; `-f json` has them all."""
+
+
+class Blazar(Command):
+    """Take over a Blazar: what it offers for reservation, and leases not ended.
+
+    Hosts, floating IPs and leases are read over REST (version 1), as an operator, and never
+    written. Leases keep their ids and their reservations', so that flavors with
+    CUSTOM_RESERVATION_<ID> go on working, their names, dates, projects and users. Each is granted
+    here with a proof; one that cannot be, since Blazar overbooks, is listed with the reason.
+    What the ledger has already is left alone, so an import that was broken off is simply started
+    again. In the end everything is compared. The exit status is 4 if anything differs.
+
+    Hosts are those of the ledger, by name: take over Placement first.
+    """
+
+    examples = """
+        moorage admin import blazar --from http://127.0.0.1:1234/v1 --dry-run
+        moorage admin import blazar --from catalog --keystone
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """From where, and into which ledger."""
+        add = parser.add_argument
+        add(
+            "--from",
+            required=True,
+            metavar="URL",
+            dest="source",
+            help="endpoint, or `catalog` to look it up (with --keystone)",
+        )
+        declare_credentials(parser, "from")
+        add("--dry-run", action="store_true", help="read and judge, write nothing")
+        declare_database(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Read, write, compare."""
+        from moorage.client.blazar_source import SERVICE, endpoint_of, read_blazar
+        from moorage.usecases.reservations.compare import differences
+        from moorage.usecases.reservations.take_over import foreseen, missing, take_over
+
+        url = args.source if args.source == CATALOG else endpoint_of(args.source)
+        opened = trial_ledger if args.dry_run else ledger
+        with (
+            progress(self.app.stderr) as tell,
+            service(url, args, SERVICE) as wire,
+            opened(args) as store,
+        ):
+            content = read_blazar(wire, store.now())
+            parts = parts_over(store, args)
+            lacking = missing(store, content)
+            if args.dry_run:
+                refused = foreseen(parts, lacking)
+            else:
+                writing = Adder(tell, "writing", lacking.steps)
+                refused = take_over(parts, OPERATOR, lacking, advance=lambda: writing.advance(1))
+            unlike = list(differences(store, content))
+            body = _body(store, content, refused, unlike)
+        if args.dry_run:
+            body["would_write"] = lacking.steps - len(refused)
+            known = [one for one in unlike if one.way != "missing"]
+            return Shown(body, _told_plan(body), CONFLICT if refused or known else OK)
+        body["written"] = lacking.steps - len(refused)
+        return Shown(body, _told(body), CONFLICT if unlike else OK)
+
+
+def _body(
+    store: Ledger,
+    content: ReservationContent,
+    refused: Sequence[Refused],
+    unlike: Sequence[Difference],
+) -> dict[str, Any]:
+    return {
+        "source": content.counts(),
+        "ledger": _found(store, content),
+        "ended": content.ended,
+        "refused": [
+            {"kind": one.kind, "id": one.id, "name": one.name, "reason": one.reason}
+            for one in refused
+        ],
+        "differences": [
+            {"kind": one.kind, "subject": one.subject, "way": one.way.value, "detail": one.detail}
+            for one in unlike
+        ],
+    }
+
+
+def _found(store: Ledger, content: ReservationContent) -> dict[str, int]:
+    """How much of the source the ledger has."""
+    from dataclasses import replace
+
+    from moorage.usecases.reservations.take_over import missing
+
+    lacking = missing(store, content)
+    lost = replace(
+        content, hosts=lacking.hosts, addresses=lacking.addresses, leases=lacking.leases
+    ).counts()
+    return {name: number - lost[name] for name, number in content.counts().items()}
+
+
+def _told_plan(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    would = f"would write {body['would_write']}; nothing was written"
+    known = [one for one in body["differences"] if one["way"] != "missing"]
+    return stack(_counts(body), *_refused(body), *_unlike(known), would)
+
+
+def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    told = len(body["differences"])
+    verdict = f"wrote {body['written']}; {counted(told, 'difference') if told else 'all equal'}"
+    reasons = {(one["kind"], one["id"]) for one in body["refused"]}
+    reasons |= {(one["kind"], one["name"]) for one in body["refused"]}
+    rest = [one for one in body["differences"] if (one["kind"], one["subject"]) not in reasons]
+    return stack(_counts(body), *_refused(body), *_unlike(rest), verdict)
+
+
+def _counts(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    rows = [(name, number, body["ledger"][name]) for name, number in body["source"].items()]
+    return table(["", "#source", "#ledger"], rows)
+
+
+def _refused(body: Mapping[str, Any]) -> Iterator[str]:
+    told = body["refused"]
+    for one in told[:SHOWN]:
+        name = one["name"] if one["name"] == one["id"] else f"{one['name']} ({one['id']})"
+        yield f"{one['kind']} {name} cannot be taken over: {one['reason']}"
+    if len(told) > SHOWN:
+        yield f"… and {len(told) - SHOWN} more"
+
+
+def _unlike(told: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    for one in told[:SHOWN]:
+        detail = f": {one['detail']}" if one["detail"] else ""
+        yield f"{one['kind']} {one['subject']} {one['way']}{detail}"
+    if len(told) > SHOWN:
+        yield f"… and {len(told) - SHOWN} more"
