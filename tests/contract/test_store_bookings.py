@@ -388,6 +388,21 @@ def test_bookings_are_listed_by_consumer(store: Ledger) -> None:
     assert store.bookings(decision="x") == []
 
 
+def test_many_rows_are_written_whole_and_in_their_order(store: Ledger) -> None:
+    """More than one insertion takes at a time, whichever way it is worded; and one row more."""
+    names = [f"many-{number:02}" for number in range(33)]
+    for name in names:
+        write(store, CreateProvider(name, name))
+        write(store, PutInventories(name, (Inventory("VCPU", 100),), None))
+    wanted = {name: {"VCPU": number + 1} for number, name in enumerate(names)}
+    write(store, allocate("wide", wanted))
+    found = store.consumer("wide")
+    assert found is not None
+    assert {one.provider: dict(one.amounts) for one in found[1]} == wanted
+    shown = used(store)
+    assert [shown[name] for name in names] == list(range(1, 34))
+
+
 def test_a_hold_is_taken_for_what_is_written_instead(store: Ledger) -> None:
     write(store, hold("h", "a", 6, period=Period(1_000)), allocate("c", {"a": {"VCPU": 2}}))
     before = store.snapshot().generation.tolist()

@@ -88,3 +88,44 @@ def test_a_server_has_one_clock_whatever_its_clients_have(
     assert abs(wrong.snapshot().taken_at - right.snapshot().taken_at) < HOUR
     wrong.close()
     right.close()
+
+
+class Leaps:
+    """A clock that is set back between the first look of a commit and the second."""
+
+    def __init__(self, *instants: int) -> None:
+        self.instants = list(instants)
+
+    def now(self) -> int:
+        return self.instants.pop(0) if len(self.instants) > 1 else self.instants[0]
+
+
+def test_who_guessed_the_time_wrong_by_hours_is_judged_by_the_right_one(database_url: str) -> None:
+    """At the guess all has ended that takes the room when the commit comes."""
+    early = open_store(database_url, clock=SetClock(NOON - 3 * HOUR))
+    stock = PutInventories("a", (Inventory("VCPU", ROOM),), None)
+    early.commit(Changeset((CreateProvider("a", "a"), stock)))
+    full = ReplaceAllocations(Consumer("full"), {"a": {"VCPU": ROOM}}, None, until=NOON)
+    early.commit(Changeset((full,)))
+    early.close()
+
+    late = open_store(database_url, clock=Leaps(NOON + HOUR, NOON - 2 * HOUR))
+    with pytest.raises(CapacityExceeded) as refused:
+        late.commit(claim("more"))
+    assert (refused.value.free, refused.value.requested) == (0, 1)
+    assert late.consumer("more") is None
+    late.close()
+
+
+def test_a_right_guess_judges_alike(database_url: str) -> None:
+    """A minute more or less does not matter; what has room is booked by either way of judging."""
+    for number, clock in enumerate((Leaps(NOON, NOON), Leaps(NOON + HOUR, NOON))):
+        store = open_store(database_url, clock=SetClock(NOON - HOUR))
+        if number == 0:
+            stock = PutInventories("a", (Inventory("VCPU", ROOM),), None)
+            store.commit(Changeset((CreateProvider("a", "a"), stock)))
+        store.close()
+        store = open_store(database_url, clock=clock)
+        store.commit(claim(f"c{number}"))
+        assert used(store)[:2] == (number + 1, number + 1)
+        store.close()

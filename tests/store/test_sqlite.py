@@ -1,0 +1,63 @@
+"""SQLite's one writing connection: kept between writes, and not trusted after an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from moorage.domain.errors import NotFound
+from moorage.store.opening import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from moorage.store.backends import Backend
+    from moorage.store.session import Session
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Iterator[Backend]:
+    """A file with a table; the connection that writes has one of its own, which no other sees."""
+    made = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
+    made.write(lambda session: session.exec_driver_sql("CREATE TABLE numbers (n INTEGER)"))
+    made.write(lambda session: session.exec_driver_sql("CREATE TEMP TABLE mine (n INTEGER)"))
+    yield made
+    made.close()
+
+
+def count(backend: Backend, table: str) -> int:
+    """How many rows a table has, as the connection that writes sees it."""
+    rows = backend.write(lambda session: session.exec_driver_sql(f"SELECT count(*) FROM {table}"))
+    found: int = rows[0][0]
+    return found
+
+
+def test_the_connection_that_writes_is_kept(backend: Backend) -> None:
+    assert count(backend, "sqlite_temp_master") == 1
+
+
+def test_a_refusal_takes_back_what_was_written_and_keeps_the_connection(backend: Backend) -> None:
+    def refused(session: Session) -> Any:
+        session.exec_driver_sql("INSERT INTO numbers VALUES (1)")
+        raise NotFound("number", "2")
+
+    with pytest.raises(NotFound):
+        backend.write(refused)
+    assert count(backend, "numbers") == 0
+    assert count(backend, "sqlite_temp_master") == 1
+
+
+def test_after_an_error_of_the_database_another_connection_writes(backend: Backend) -> None:
+    def failing(session: Session) -> Any:
+        session.exec_driver_sql("INSERT INTO numbers VALUES (1)")
+        return session.exec_driver_sql("SELECT n FROM nowhere")
+
+    with pytest.raises(OperationalError, match="no such table: nowhere"):
+        backend.write(failing)
+    assert count(backend, "sqlite_temp_master") == 0
+    assert count(backend, "numbers") == 0
+    backend.write(lambda session: session.exec_driver_sql("INSERT INTO numbers VALUES (1)"))
+    assert count(backend, "numbers") == 1
