@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import (
     Change,
     Changeset,
-    DropBookings,
     ExpectEnsemble,
     PutClaim,
     PutEnsemble,
@@ -24,6 +23,7 @@ from moorage.domain.decisions import (
 from moorage.domain.errors import HoldExpired
 from moorage.usecases.access import own_claim
 from moorage.usecases.leases.carried import carried_on
+from moorage.usecases.leases.unclaimed import unclaimed
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal, Settled
 from moorage.usecases.settle import settle
@@ -78,7 +78,7 @@ def activate(
 
 
 def fail(parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool = False) -> Ended:
-    """The build failed: the place is freed.
+    """The build failed: the place is freed, or its lease's again.
 
     Telling the same outcome again changes nothing.
 
@@ -97,13 +97,12 @@ def fail(parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool = False) 
         failed = _failed(claim, parts.store.now())
         if dry_run:
             return Ended(failed, ensemble, dry_run=True)
-        held = (one.uuid for one in ensemble.members if one.name == claim.member)
         parts.store.commit(
             Changeset(
                 (
                     ExpectEnsemble(ensemble.id, ensemble.generation),
                     PutClaim(failed, ClaimState.BUILDING.value, not_after=claim.lapses_at),
-                    DropBookings(frozenset(held)),
+                    unclaimed(ensemble, decision, claim, failed.updated_at),
                     *without_claims(parts.store, decision, {claim.id}, failed.updated_at),
                 )
             )

@@ -64,7 +64,10 @@ def decision_for(
         ensemble_id=ensemble.id,
         project_id=ensemble.project_id,
         ensemble_generation=0 if proposal.generation is None else proposal.generation + 1,
-        state=_first_state(held > 0, MemberStatus.BUILDING in stand.status.values()),
+        state=_first_state(
+            held > 0 or _keeps(proposal, answer.before, now),
+            MemberStatus.BUILDING in stand.status.values(),
+        ),
         period=answer.look.period,
         expires_at=expires_at,
         hold=expires_at - now,
@@ -111,6 +114,13 @@ def inherited_end(ask: Ask, before: Decision | None, now: Instant) -> Instant | 
     if not ask.as_before or before is None or before.state_at(now) is not DecisionState.HELD:
         return None
     return before.expires_at
+
+
+def _keeps(proposal: Proposal, before: Decision | None, now: Instant) -> bool:
+    """Whether places that servers leave come back to it: to a lease's, as to the one before."""
+    if proposal.promise is None or before is None:
+        return False
+    return before.state_at(now) is DecisionState.HELD
 
 
 def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 - two facts

@@ -1,8 +1,9 @@
 """Carry out one due lapse: a hold whose time has come, or a claim whose server never came.
 
 The bookings have vanished by themselves at that instant, and any commit sweeps them out; so no
-booking is named here, and whoever has got the place since keeps it. Doing it twice, or in two
-processes at once, changes nothing more.
+booking is named here, and whoever has got the place since keeps it. Only the place of a claim in a
+lease is there still: it is the lease's again. Doing it twice, or in two processes at once, changes
+nothing more.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from moorage.domain.decisions import (
     decision_after,
 )
 from moorage.domain.errors import ConcurrentUpdate, NotFound
+from moorage.usecases.leases.unclaimed import unclaimed
 from moorage.usecases.writing import ended, without_claims
 
 if TYPE_CHECKING:
@@ -61,6 +63,10 @@ def _expire_claim(parts: Parts, claim_id: str) -> bool:
     expected: tuple[Change, ...] = ()
     if ensemble is not None:
         expected = (ExpectEnsemble(ensemble.id, ensemble.generation),)
+        if decision.lease_id is not None and any(
+            one.name == claim.member for one in ensemble.members
+        ):
+            expected = (*expected, unclaimed(ensemble, decision, claim, now))
     rest = without_claims(parts.store, decision, {claim.id}, now)
     parts.store.commit(Changeset((*expected, ended(claim, now), *rest)))
     return True

@@ -70,7 +70,7 @@ def changes_for(
         PutDecision(decision, None),
         DropBookings(proposal.freed),
         *_displaced(decision, answer.look.displaced),
-        *_holds(proposal, decision, answer),
+        *_holds(proposal, decision, answer, _lapsed(store, answer)),
         *proposal.also(decision),
     )
 
@@ -259,7 +259,21 @@ def _displaced(decision: Decision, displaced: tuple[Displaced, ...]) -> Iterator
     yield from warnings(displaced, decision)
 
 
-def _holds(proposal: Proposal, decision: Decision, answer: Answer) -> Iterator[Change]:
+def _lapsed(store: Store, answer: Answer) -> frozenset[MemberName]:
+    """Members whose claims have lapsed, and are not written down as lapsed yet."""
+    if answer.before is None:
+        return frozenset()
+    return frozenset(
+        claim.member
+        for claim in store.claims(decision_id=answer.before.id)
+        if claim.state is ClaimState.BUILDING
+        and claim.state_at(answer.stand.at) is not ClaimState.BUILDING
+    )
+
+
+def _holds(
+    proposal: Proposal, decision: Decision, answer: Answer, lapsed: AbstractSet[MemberName]
+) -> Iterator[Change]:
     """Hold what is placed now, and what was held before and stays."""
     ensemble, look = proposal.ensemble, answer.look
     fixed = answer.found.built.request.fixed
@@ -268,6 +282,9 @@ def _holds(proposal: Proposal, decision: Decision, answer: Answer) -> Iterator[C
         name = member.name
         if name in look.staying:
             stays = look.staying[name]
+            if name in lapsed:
+                # Only a lease's place is there still: nobody is building there any more.
+                stays = tuple(replace(one, state=BookingState.RESERVED) for one in stays)
             yield from _stays(ensemble, member, stays, answer.stand.bookings[name], decision)
         elif name in decision.places and name not in fixed:
             ending = look.endings.get(name)
@@ -294,21 +311,27 @@ def _stays(
             yield EndBookings(consumers, bookings[0].period.end)
         return
     kept = tuple(
-        replace(
-            one,
-            decision=decision.id,
-            # A claim has an expiry of its own.
-            lapses_at=one.lapses_at if state is BookingState.CLAIMED else decision.expires_at,
-        )
-        for one in bookings
+        replace(one, decision=decision.id, lapses_at=_lapses_at(one, decision)) for one in bookings
     )
     yield PutBookings(member_consumer(ensemble, member), kept)
+
+
+def _lapses_at(booking: Booking, decision: Decision) -> Instant:
+    """When what stays put vanishes under another decision."""
+    if booking.state is not BookingState.CLAIMED:
+        return decision.expires_at
+    # A claim has an expiry of its own; a lease keeps the place beyond it.
+    own = booking.lapses_at
+    return own if decision.lease_id is None else max(own, decision.expires_at)
 
 
 def claimed_bookings(
     held: Iterable[Booking], lapses_at: Instant, amounts: Mapping[str, Amounts] | None = None
 ) -> tuple[Booking, ...]:
     """The bookings that keep a claimed place: for as long as it was held, on the same terms.
+
+    A lease's place does not vanish with its claim: the lease has it again (see
+    `leases.unclaimed`), and in between nobody else may get it.
 
     `amounts` (per provider) are what is claimed of it; None: all.
     """
@@ -317,7 +340,9 @@ def claimed_bookings(
             one,
             amounts=one.amounts if amounts is None else amounts[one.provider],
             state=BookingState.CLAIMED,
-            lapses_at=lapses_at,
+            lapses_at=(
+                max(lapses_at, one.lapses_at) if one.state is BookingState.RESERVED else lapses_at
+            ),
             binding=Binding.BOUND,
         )
         for one in held
