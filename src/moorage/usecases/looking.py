@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.errors import InvalidDescription, ProviderConflict
-from moorage.domain.period import DAY, FOREVER, HOUR, Period
+from moorage.domain.errors import Busy, InvalidDescription, ProviderConflict
+from moorage.domain.period import DAY, FOREVER, HOUR, SECOND, Period
 from moorage.engine.build import state
 from moorage.engine.overlay import exchanged, worsens
 from moorage.engine.terrain import survey
@@ -56,6 +56,10 @@ BUSY_HOST: Final = "contention"
 
 _RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
 """How long a preemptible ensemble is looked for where it cannot stay throughout; then any time."""
+
+
+_SPARING: Final = SECOND
+"""How long hosts are looked for where nobody has to go, or few: the best are not proved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,8 +301,14 @@ class _Search:
         return self.found
 
     def _find(self, built: Built, there: Snapshot | None) -> Found | None:
-        asked = built if there is None else sparing(built, there)
-        return find(self.parts.solver, asked, time_limit=self.time_limit, seed=self.ask.seed)
+        solver, seed = self.parts.solver, self.ask.seed
+        if there is not None:
+            limit = min(self.time_limit, _SPARING)
+            try:
+                return find(solver, sparing(built, there), time_limit=limit, seed=seed)
+            except Busy:
+                pass  # whom to spare was too much to ask: then whoever has to go
+        return find(solver, built, time_limit=self.time_limit, seed=seed)
 
 
 def _ways(proposal: Proposal, ask: Ask, notice: Duration) -> Iterator[Way]:
