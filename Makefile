@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 STAMP  := $(VENV)/.installed
 IDENTITY := .cache/keystone/.locked
+BLAZAR := .cache/blazar/.locked
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all:
 
 # The locks name versions and hashes and no index: pip's and uv's own configuration says where from.
@@ -23,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo serve test lint bench-placement format types imports unit soak crash fuzz-placement docs docs-serve lock changelog clean
+.PHONY: help install keystone demo serve test lint bench-placement bench-time format types imports unit soak crash fuzz-placement docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -55,6 +56,13 @@ $(IDENTITY): requirements/keystone.txt $(LOCKED)
 	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r $<
 	@touch $@
 
+# Blazar's own manager, for `make bench-time`; nothing else uses it.
+$(BLAZAR): requirements/blazar-bench.txt $(LOCKED)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(BIN)/uv pip sync --quiet --python $(@D)/bin/python --only-binary :all: --require-hashes $< || \
+	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes -r $<
+	@touch $@
+
 demo: install  ## the main job, really run: place an application jointly, hold, claim, confirm
 	$(BIN)/moorage demo
 
@@ -81,6 +89,9 @@ unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs t
 
 bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
 	$(BIN)/python -m benchmarks.placement $(ARGS)
+
+bench-time: install $(BLAZAR)  ## leases beside Blazar's manager, and their targets (ARGS="--rows slots")
+	$(BIN)/python -m benchmarks.time --json benchmarks/time/results.json $(ARGS)
 
 soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills (SECONDS=1800 REPORT=.cache/soak.md)
 	rm -f $(or $(REPORT),.cache/soak.md)
@@ -114,6 +125,7 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev --group bench pyproject.toml
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
 	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
+	$(COMPILE) --output-file requirements/blazar-bench.txt --excludes requirements/blazar-bench.without requirements/blazar-bench.in
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
 
 changelog: install  ## show what the fragments in changelog.d/ make of the next release

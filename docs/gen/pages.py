@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gen import commands, metrics, microversions, native_api, policies, rules, settings, speed
+from gen import (
+    commands,
+    metrics,
+    microversions,
+    native_api,
+    policies,
+    rules,
+    settings,
+    speed,
+    time,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,4 +31,5 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/cli.md": commands.page,
     "reference/api.md": native_api.page,
     "reference/speed.md": speed.page,
+    "reference/time.md": time.page,
 }

@@ -1,0 +1,1 @@
+"""What leases cost, against targets, beside Blazar's manager, and beside no leases at all."""
