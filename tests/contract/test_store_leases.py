@@ -92,6 +92,7 @@ def test_a_lease_changes_from_the_generation_that_was_seen(store: Ledger) -> Non
         reservations=LEASE.reservations[1:],
         missing=1,
         degraded=True,
+        proposal={"subject": "policy", "name": "p", "field": "max", "before": 1, "after": [2]},
     )
     write(store, PutLease(moved, 0))
     assert store.lease("l") == replace(moved, generation=1)

@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 BUDGET: Final = 2.0
 """Seconds in one look after which no further lease is healed before others have their turn."""
 REST: Final = 20
-"""How many times as long as it took in vain nothing is looked for again for the same lease."""
+"""How many times as long as it took in vain, for all leases together, nothing is looked for again
+for the same lease: so what is in vain takes a twentieth of a worker's time at most."""
 SHORTEST_REST: Final = 5.0
 """Seconds."""
 
@@ -65,6 +66,8 @@ class Tried:
     hurt: Hurt
     looked: tuple[int, int]
     """What of the ledger was looked at: see `Healing`."""
+    took: float
+    """Seconds."""
     rests_until: float
     """On the stopwatch."""
 
@@ -138,8 +141,9 @@ class Healing:
         if found is None or not note(self._parts, lease_id, found.missing, found.proposal):
             return
         now = self._parts.stopwatch()
-        rest = max(REST * (now - began), SHORTEST_REST)
-        self._tried[lease_id] = Tried(hurt, self._looked, now + rest)
+        took = now - began
+        rest = REST * (took + sum(one.took for one in self._tried.values()))
+        self._tried[lease_id] = Tried(hurt, self._looked, took, now + max(rest, SHORTEST_REST))
 
 
 @dataclass(frozen=True, slots=True)
