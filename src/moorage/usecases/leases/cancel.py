@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DropBookings, PutDecision, PutLease
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
 from moorage.usecases.access import check_generation
@@ -53,7 +54,11 @@ def cancel_lease(
         cancelled = _cancelled(lease, now)
         if dry_run:
             return cancelled
-        parts.store.commit(Changeset(tuple(_changes(parts, lease, cancelled, now))))
+        try:
+            parts.store.commit(Changeset(tuple(_changes(parts, lease, cancelled, now))))
+        except CapacityExceeded as overtaken:
+            # Where a later end was given back somebody else has come meanwhile: look again.
+            raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken
         return parts.store.lease(lease_id)
 
     return again(parts, attempt)
