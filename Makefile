@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo serve test lint bench-placement bench-time format types imports unit soak crash fuzz-placement docs docs-serve lock changelog clean
+.PHONY: help install keystone demo serve test lint bench-placement bench-time format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -104,6 +104,9 @@ crash: install  ## kill services and the database hundreds of times, on each dat
 	rm -f $(or $(REPORT),.cache/crash.md)
 	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) MOORAGE_CRASH_REPORT=$(abspath $(or $(REPORT),.cache/crash.md)) \
 	  $(BIN)/python -m pytest tests/scenarios/crash
+
+schedules: install  ## months of leases with a clock that is set, by seeds (SEED=0 SCHEDULES=1000)
+	$(BIN)/python -W error -m tests.scenarios.schedules $(or $(SEED),0) $(or $(SCHEDULES),1000)
 
 fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
 	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)

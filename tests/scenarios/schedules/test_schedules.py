@@ -1,0 +1,111 @@
+"""Months of leases on a small cloud, in seconds; `make schedules` walks a thousand of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.scenarios.schedules import steps_servers
+from tests.scenarios.schedules.months import Months
+from tests.scenarios.schedules.plan import Host, Plan, plan
+from tests.scenarios.schedules.steps import Boot, Cancel, Claim, Grant, Wait
+from tests.scenarios.schedules.walk import shrunk, walk
+
+from moorage.domain.changes import EndBookings
+from moorage.domain.leases import Yielding
+from moorage.domain.period import DAY, HOUR, MINUTE
+from moorage.usecases.leases.lookout import Lookout
+
+SEEDS = tuple(range(5))
+GRANT = Grant(
+    ahead=DAY,
+    length=DAY,
+    rounding=HOUR,
+    vcpu=2,
+    memory=1,
+    members=2,
+    apart=False,
+    lead=0,
+    cleaning=0,
+    expiry=None,
+    actions={},
+    before=frozenset(Yielding),
+)
+SMALL = Plan(0, (Host(4, 1.0, 4),), None, (GRANT,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_promise_is_broken_and_no_lease_is_late(seed: int) -> None:
+    walked = walk(plan(seed, length=20))
+    assert walked.commits
+
+
+def test_a_seed_says_the_whole_schedule() -> None:
+    assert plan(7) == plan(7)
+    assert plan(7) != plan(8)
+    first, again = walk(plan(3, length=8)), walk(plan(3, length=8))
+    assert first == again
+
+
+def test_a_schedule_becomes_as_small_as_fails_still() -> None:
+    long = replace(plan(1, length=30), steps=(*plan(1, length=30).steps, GRANT, Cancel(0)))
+
+    def fails(one: Plan) -> bool:
+        return GRANT in one.steps and Cancel(0) in one.steps
+
+    assert shrunk(long, fails).steps == (GRANT, Cancel(0))
+
+
+# --- what is broken on purpose is seen ------------------------------------------------------------
+
+
+def preemptible(hours: int | None = None) -> Boot:
+    return Boot(vcpu=4, memory=1, hours=hours, preemptible=True, pick=0)
+
+
+def test_more_than_there_is_is_seen() -> None:
+    here = Months(0, SMALL.hosts)
+    try:
+        (host,) = here.names
+        here.store.room[host, "VCPU"] = 1
+        steps_servers.write(here, here.name(), {host: {"VCPU": 1}})
+        with pytest.raises(AssertionError, match="is worse"):
+            steps_servers.write(here, here.name(), {host: {"VCPU": 1}})
+    finally:
+        here.service.close()
+
+
+def test_who_is_ended_without_a_warning_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (preemptible(), GRANT, Wait(3 * DAY))
+    assert walk(replace(SMALL, steps=steps)).told["boot: preemptible"] == 1
+    monkeypatch.setattr("moorage.usecases.writing.warnings", lambda *_: iter(()))
+    with pytest.raises(AssertionError, match="not warned"):
+        walk(replace(SMALL, steps=steps))
+
+
+def test_a_lease_that_nobody_calls_degraded_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (GRANT, steps_servers.Disable(0))
+    walk(replace(SMALL, steps=steps))
+    monkeypatch.setattr(Lookout, "look", lambda _: False)
+    with pytest.raises(AssertionError, match="disabled"):
+        walk(replace(SMALL, steps=steps))
+
+
+def test_a_server_that_stays_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (Boot(vcpu=4, memory=1, hours=5, preemptible=False, pick=0), GRANT, Wait(2 * DAY))
+    walk(replace(SMALL, steps=steps))
+    monkeypatch.setattr("tests.scenarios.schedules.months.Months.delete", lambda *_: None)
+    with pytest.raises(AssertionError, match=r"promised twice|there still|rest"):
+        walk(replace(SMALL, steps=steps))
+
+
+def test_a_place_that_a_claim_takes_away_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (replace(GRANT, ahead=0), Claim(0, 5 * MINUTE), Wait(HOUR))
+    walk(replace(SMALL, steps=steps))
+    monkeypatch.setattr(
+        "moorage.usecases.expire.unclaimed",
+        lambda ensemble, *_: EndBookings(frozenset({ensemble.members[0].uuid}), 1),
+    )
+    with pytest.raises(AssertionError, match=r"no place|failed|rest|swept"):
+        walk(replace(SMALL, steps=steps))
