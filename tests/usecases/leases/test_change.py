@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 import pytest
@@ -105,6 +106,16 @@ def test_grow_and_shrink(world: Make) -> None:
     here.change(made.lease.id, counts={"web": 3})
     assert left(here, made) == (3, 0, 3)
     here.lease(1, 3, members=5)
+
+
+def test_without_policies_the_last_go_and_many_at_once(world: Make) -> None:
+    here = world(*[8] * 40)
+    made = here.lease(1, 3, members=320)
+    begun = process_time()
+    fewer = here.change(made.lease.id, counts={"web": 3})
+    assert process_time() - begun < 1
+    names = sorted(one.name for one in fewer.ensemble.members)
+    assert names == [MemberName("web", number) for number in range(3)]
 
 
 def test_shrinking_takes_whom_the_policies_miss_least(world: Make) -> None:

@@ -152,6 +152,10 @@ class _Shrinking:
         if surplus > len(free):
             busy = self._ensemble.count(role) - len(free)
             raise InUse("role", f"{role}: {busy} of its places are claimed")
+        if not self._ensemble.policies:
+            # Nobody is missed more than others, however many they are.
+            last = sorted(free, key=lambda one: (one in self._stand.places, -one.index))
+            return without(self._ensemble, set(last[:surplus]))
         gone: set[MemberName] = set()
         for _ in range(surplus):
             gone.add(self._least_missed([one for one in free if one not in gone], gone))
