@@ -105,6 +105,21 @@ def granted(answer: Any) -> bool:
     return bool(answer.status_code == 201)
 
 
+def test_where_no_host_was_ever_offered_there_are_not_enough(one: Door) -> None:
+    assert not granted(one.lease("10:00", "12:00", whole()))
+
+
+def test_where_no_host_meets_a_requirement_there_are_not_enough(two: Door) -> None:
+    first, *_ = two.service.store.snapshot().names
+    two.offer(first, gpu="a100")
+    wish = '["==", "$gpu", "h100"]'
+    assert not granted(two.lease("10:00", "12:00", whole(resource_properties=wish)))
+    few = instances(1, 1, resource_properties=wish)
+    assert not granted(two.lease("10:00", "12:00", few))
+    assert not granted(two.lease("10:00", "12:00", whole(), few))
+    assert granted(two.lease("10:00", "12:00", whole(), instances(1, 1)))
+
+
 def test_leases_back_to_back_share_a_border(one: Door) -> None:
     assert granted(one.lease("10:00", "12:00", instances(1, 64)))
     assert granted(one.lease("12:00", "14:00", instances(1, 64)))

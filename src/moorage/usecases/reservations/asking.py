@@ -126,18 +126,35 @@ def read_parts(source: object, offered: Offered) -> tuple[Part, ...]:
 
 
 def parted(parts: tuple[Part, ...], offered: Offered) -> tuple[Part, ...]:
-    """Keep instances off the hosts that the same lease may get whole."""
+    """Keep instances off the hosts that the same lease may get whole, and others off all hosts.
+
+    The latter are those for which no host will do: they are refused like any that do not fit.
+    """
     whole = frozenset[str]().union(
         *(one.only_on or () for one in parts if one.resource_type == HOST)
     )
-    if not whole:
-        return parts
-    return tuple(
-        replace(one, only_on=(one.only_on or frozenset(offered.names)) - whole)
-        if one.resource_type in {INSTANCE, FLAVOR}
-        else one
-        for one in parts
-    )
+    everywhere = frozenset(offered.names)
+    return tuple(_nowhere(one, everywhere) for one in _apart(parts, whole, everywhere))
+
+
+def _apart(
+    parts: tuple[Part, ...], whole: frozenset[str], everywhere: frozenset[str]
+) -> Iterator[Part]:
+    for one in parts:
+        if whole and one.resource_type in {INSTANCE, FLAVOR}:
+            will_do = everywhere if one.only_on is None else one.only_on
+            yield replace(one, only_on=will_do - whole)
+        else:
+            yield one
+
+
+def _nowhere(part: Part, everywhere: frozenset[str]) -> Part:
+    """A part for which no host will do, with that said; a fence around nothing is none."""
+    if part.only_on is None or part.only_on or not everywhere:
+        return part
+    ban = {"name": f"{part.role}-hosts", "type": "ban", "members": [part.role]}
+    nowhere = {**ban, "domains": sorted(everywhere)}
+    return replace(part, only_on=None, policies=(*part.policies, nowhere))
 
 
 def read_part(role: str, source: object, offered: Offered) -> Part:
@@ -177,6 +194,8 @@ def _hosts(role: str, source: Mapping[str, Any], offered: Offered) -> Part:
     names = [
         one.reservable.name for one in offered.hosts if requirements.met(wanted, one.properties)
     ]
+    # The class is known once a host was offered; before, the part goes nowhere whatever it asks.
+    unit = WHOLE_HOST if offered.hosts else "VCPU"
     return Part(
         role,
         HOST,
@@ -192,7 +211,7 @@ def _hosts(role: str, source: Mapping[str, Any], offered: Offered) -> Part:
         {
             "name": role,
             "count": most,
-            "groups": [{"name": "host", "resources": {WHOLE_HOST: 1}}],
+            "groups": [{"name": "host", "resources": {unit: 1}}],
         },
         (
             {"name": f"{role}-alone", "type": "exclusive", "members": [role], "against": "others"},
