@@ -34,14 +34,24 @@ _OVER: Final = {LeaseState.ENDING, LeaseState.CLOSED}
 def listing(call: Call) -> Reply:
     """GET: every lease of the project, or for operators of all; paged from 1.1 on."""
     page = call.page() if call.has(BEYOND) else Page(limit=_ALL)
-    found = list_leases(
-        call.parts.store,
-        call.caller,
-        all_projects=call.caller.operator,
-        name=call.query.get("name") if call.has(BEYOND) else None,
-        page=page,
-    )
-    return Reply({"leases": [shapes.lease(one) for one in found if not _deleted(one)]})
+    return Reply({"leases": [shapes.lease(one) for one in _listed(call, page)]})
+
+
+def _listed(call: Call, page: Page) -> list[Lease]:
+    """A page of leases that were not deleted: the store knows those that were, too."""
+    found: list[Lease] = []
+    while True:
+        some = list_leases(
+            call.parts.store,
+            call.caller,
+            all_projects=call.caller.operator,
+            name=call.query.get("name") if call.has(BEYOND) else None,
+            page=page,
+        )
+        found += [one for one in some if not _deleted(one)]
+        if len(found) >= page.limit or len(some) < page.limit:
+            return found[: page.limit]
+        page = replace(page, marker=some[-1].id)
 
 
 _ALL: Final = 100_000
@@ -77,12 +87,14 @@ def update(call: Call) -> Reply:
     if not body:
         return Reply({"lease": shapes.lease(lease)})
     change = _change(call, lease, body)
+    # Judged before anything is written: a change is made as a whole, or not at all.
+    _restated(lease, body, _period_after(lease, change), call.parts.store.now())
     if change != LeaseChange():
         granted = change_lease(
             call.parts, call.caller, lease.id, change, None, Naming(call.parts.ids.uuid())
         )
         lease = granted.lease
-    said = _restated(lease, body, call.parts.store.now())
+    said = _restated(lease, body, lease.terms.period, call.parts.store.now())
     if said != lease.annotations:
         lease = annotate(call.parts, lease, said)
     return Reply({"lease": shapes.lease(lease, status=shapes.UPDATING)})
@@ -187,49 +199,78 @@ def _change(call: Call, lease: Lease, body: Mapping[str, Any]) -> LeaseChange:
         start = max(start, now)
     else:
         start = None
-    if end is not None and end <= (start or period.start):
+    if (end or period.end) <= (start or period.start):
         raise InvalidDescription("End date must be later than current and start date")
     return LeaseChange(
         name=reading.read_name(body) if body.get("name") not in (None, lease.name) else None,
         start=start,
         end=None if end == period.end else end,
-        counts=MappingProxyType(_counts(lease, body)),
+        counts=MappingProxyType(_counts(call, lease, body)),
     )
 
 
-def _counts(lease: Lease, body: Mapping[str, Any]) -> dict[str, int]:
+def _counts(call: Call, lease: Lease, body: Mapping[str, Any]) -> dict[str, int]:
     """Roles whose number of members changes."""
     found: dict[str, int] = {}
     for part, source in _named(lease, body):
         words = shapes.reserved(lease, part)
         if source.get("resource_type", words["resource_type"]) != words["resource_type"]:
             raise asking.Changed("A reservation's resource_type cannot be changed")
-        for key in ("amount", "max"):
-            if key in source and key in words:
-                count = asking.read_count(source, key)
-                if count != words[key]:
-                    found[part.role] = count
+        if "amount" in source and "amount" in words:
+            count = asking.read_count(source, "amount")
+            if count != words["amount"]:
+                found[part.role] = count
+        elif "max" in words:
+            present = call.parts.store.ensemble(lease.ensemble_id).count(part.role)
+            if (count := _hosts(source, words, present)) != present:
+                found[part.role] = count
         for key in source:
             if key not in asking.CHANGEABLE and source[key] != words.get(key, source[key]):
                 raise asking.Changed(f"{key} of a reservation cannot be changed")
     return found
 
 
+def _hosts(source: Mapping[str, Any], words: Mapping[str, Any], present: int) -> int:
+    """How many hosts there are to be: a larger `max` asks for all of them."""
+    least, most = (
+        asking.read_count(source, key) if key in source else words[key] for key in ("min", "max")
+    )
+    if most < least:
+        raise InvalidDescription("max must be at least min")
+    if most > words["max"]:
+        return int(most)
+    return int(min(max(present, least), most))
+
+
+def _period_after(lease: Lease, change: LeaseChange) -> Period:
+    period = lease.terms.period
+    return Period(change.start or period.start, change.end or period.end)
+
+
 def _named(lease: Lease, body: Mapping[str, Any]) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    source = body.get("reservations") or []
+    source = body.get("reservations")
+    source = [] if source is None else source
     if not isinstance(source, list):
         raise InvalidDescription("reservations is a list")
     by_id = {part.id: part for part in lease.reservations}
     for one in source:
         if not isinstance(one, dict) or "id" not in one:
             raise InvalidDescription("Reservations to change need their id")
-        if one["id"] not in by_id:
+        if not isinstance(one["id"], str) or one["id"] not in by_id:
             raise InvalidDescription(f"The lease has no reservation {one['id']}")
         yield by_id[one["id"]], one
 
 
-def _restated(lease: Lease, body: Mapping[str, Any], now: Instant) -> Mapping[str, Any]:
-    """The lease's annotations with what the change says in Blazar's words."""
+def _restated(
+    lease: Lease, body: Mapping[str, Any], period: Period, now: Instant
+) -> Mapping[str, Any]:
+    """The lease's annotations with what the change says in Blazar's words.
+
+    `period` is the lease's after the change.
+
+    Raises:
+        Forbidden, InvalidDescription: it cannot be told in them.
+    """
     said = dict(lease.annotations)
     words = said.get(asking.RESERVATIONS)
     if isinstance(words, dict):
@@ -244,7 +285,7 @@ def _restated(lease: Lease, body: Mapping[str, Any], now: Instant) -> Mapping[st
             changed[part.role] = {**mine, **numbers}
         said[asking.RESERVATIONS] = changed
     if body.get("before_end_date") is not None:
-        said[asking.BEFORE_END] = _before_end(body, lease.terms.period, now)
+        said[asking.BEFORE_END] = _before_end(body, period, now)
     elif isinstance(at := said.get(asking.BEFORE_END), int):
-        said[asking.BEFORE_END] = min(at, lease.terms.period.end)
+        said[asking.BEFORE_END] = min(at, period.end)
     return said
