@@ -197,6 +197,23 @@ def test_as_many_move_as_have_room(world: Worlds) -> None:
     ]
 
 
+def test_who_stays_too_long_gets_some_time_before_anybody_moves(world: Worlds) -> None:
+    here = world(1, 1)
+    made = here.lease(3, 5)
+    host = hosts(here, made.lease)["web[0]"]
+    server = here.server(1, host, until=2)
+    lookout = Lookout(here.service.parts)
+    here.go_to(2)
+    lookout.look()
+    assert hosts(here, made.lease) == {"web[0]": host}
+    assert now(here, made.lease).missing == 1
+    here.service.clock.pass_by(here.service.parts.limits.notice)
+    lookout.look()
+    assert hosts(here, made.lease) == {"web[0]": 1 - host}
+    assert now(here, made.lease).missing == 0
+    assert here.booking(server).provider == here.hosts[host]
+
+
 # --- what is missing --------------------------------------------------------------------------
 
 

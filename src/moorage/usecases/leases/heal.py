@@ -5,7 +5,8 @@ that gives nothing, together with all whose places are not claimed; a server tha
 being built, is never moved. All of it is one transaction, in which the owner is told. Where not all
 of them have room, as many as have it move. For the rest the lease is degraded, with a proposal: the
 smallest change after which everybody would have a place, as a solve has shown. It is looked for
-again when the ledger has moved, and mended when the hosts are back.
+again when the ledger has moved, and mended when the hosts are back. Where a server stays
+that should be gone it gets some time to go before others are moved because of it.
 
 Several workers may do this at once: whoever is slower finds the lease changed.
 """
@@ -28,10 +29,20 @@ from moorage.domain.errors import (
     NotFound,
 )
 from moorage.domain.explain import Explanation
+from moorage.domain.period import FOREVER
 from moorage.usecases.joint import Ask
 from moorage.usecases.leases.carried import as_before
 from moorage.usecases.leases.change import room_given_back
-from moorage.usecases.leases.health import NOTHING, affected, as_found, leases_of, note, told
+from moorage.usecases.leases.health import (
+    NOTHING,
+    Hurt,
+    affected,
+    as_found,
+    late,
+    leases_of,
+    note,
+    told,
+)
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.settle import settle
 from moorage.usecases.standing import MemberStatus, standing
@@ -43,8 +54,8 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, EnsembleChange, MemberName
     from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.leases.health import Hurt
     from moorage.usecases.parts import Parts
     from moorage.usecases.standing import Standing
 
@@ -83,6 +94,10 @@ class Healing:
         self._hurt: dict[str, Hurt] = {}
         self._looked = (-1, 0)
         """Revision and end of validity of the snapshot that was looked at last."""
+        self._late: frozenset[str] = frozenset()
+        """Members that get their places back if servers go that should be gone."""
+        self._over: Instant = FOREVER
+        """When the first of these servers has had its time."""
 
     def look(self, snapshot: Snapshot) -> bool:
         """Find places for those who have lost theirs; True if some have not had their turn.
@@ -91,7 +106,9 @@ class Healing:
             MoorageError: the ledger is out of reach.
         """
         looked = (snapshot.revision, snapshot.valid_until)
-        if looked != self._looked:
+        now, grace = self._parts.store.now(), self._parts.limits.notice
+        if looked != self._looked or now >= self._over:
+            self._late, self._over = late(snapshot, now, grace)
             self._hurt = leases_of(self._parts.store, affected(snapshot))
             self._looked = looked
         self._mend()
@@ -111,11 +128,16 @@ class Healing:
             if note(self._parts, one, 0):
                 self._known.discard(one)
 
+    def _lost(self, lease_id: str) -> Hurt:
+        """Without those for whom it is too early to look for other places."""
+        hurt = self._hurt[lease_id]
+        return Hurt(hurt.decision, hurt.members - self._late)
+
     def _is_due(self, lease_id: str) -> bool:
         tried = self._tried.get(lease_id)
         return (
             tried is None
-            or tried.hurt != self._hurt[lease_id]
+            or tried.hurt != self._lost(lease_id)
             or (tried.looked != self._looked and self._parts.stopwatch() >= tried.rests_until)
         )
 
@@ -127,8 +149,12 @@ class Healing:
                 note(self._parts, one, len(self._hurt[one].members))
 
     def _heal(self, lease_id: str) -> None:
-        hurt, began = self._hurt[lease_id], self._parts.stopwatch()
+        hurt, began = self._lost(lease_id), self._parts.stopwatch()
+        waiting = len(self._hurt[lease_id].members) - len(hurt.members)
         self._known.add(lease_id)
+        if not hurt.members:
+            note(self._parts, lease_id, waiting)
+            return
         try:
             found = heal(self._parts, lease_id, hurt.members)
         except (ConcurrentUpdate, DuplicateName, NotFound):
@@ -138,7 +164,9 @@ class Healing:
             if not isinstance(error, Busy):
                 _log.exception("could not look for other places of lease %s", lease_id)
             found = Wanting(len(hurt.members))
-        if found is None or not note(self._parts, lease_id, found.missing, found.proposal):
+        if found is None or not note(
+            self._parts, lease_id, found.missing + waiting, found.proposal
+        ):
             return
         now = self._parts.stopwatch()
         took = now - began

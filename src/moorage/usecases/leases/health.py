@@ -20,6 +20,7 @@ from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.effects import EffectKind
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.leases import LeaseState
+from moorage.domain.period import FOREVER
 from moorage.engine.overlay import overflow
 from moorage.usecases.closed import DISABLED_TRAIT
 from moorage.usecases.leases import facts
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import PutEffect
     from moorage.domain.leases import Lease
-    from moorage.domain.period import Instant
+    from moorage.domain.period import Duration, Instant
     from moorage.engine.columns import ProviderState
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
@@ -90,6 +91,25 @@ def _without_room(
             kept.append(one)
         else:
             yield one
+
+
+def late(snapshot: Snapshot, now: Instant, grace: Duration) -> tuple[frozenset[str], Instant]:
+    """Members whose place is taken by a server that should be gone, and may well go yet.
+
+    Returns:
+        UUIDs of members with reserved bookings beside a server whose end came less than `grace`
+        ago, and the instant at which the first of these servers has had its time.
+    """
+    members: set[str] = set()
+    over = FOREVER
+    for row in _suspects(snapshot):
+        bookings = snapshot.bookings_of(row)
+        ends = [one.period.end for one in bookings if one.state is BookingState.ALLOCATED]
+        recent = [end + grace for end in ends if end <= now < end + grace]
+        if recent and DISABLED_TRAIT not in snapshot.traits_of(int(snapshot.root[row])):
+            members |= {one.consumer for one in bookings if _kept_for_a_lease(one)}
+            over = min(over, *recent)
+    return frozenset(members), over
 
 
 def _kept_for_a_lease(booking: Booking) -> bool:
