@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tests.servers.blazar import serving
 
-from moorage.app import create_app
+from moorage.app import create_app, plain_parts
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import (
     Changeset,
@@ -25,6 +25,7 @@ from moorage.domain.changes import (
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
+from moorage.domain.effects import Lane
 from moorage.domain.flavors import Flavor
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import from_datetime
@@ -32,6 +33,7 @@ from moorage.domain.providers import Inventory
 from moorage.domain.reservables import ReservableKind
 from moorage.settings import configure, read
 from moorage.store import open_store
+from moorage.usecases.effects import Carried, Outside, carry_out
 from moorage.usecases.leases.view import remaining
 
 if TYPE_CHECKING:
@@ -230,6 +232,12 @@ def test_a_host_lease_that_has_begun_keeps_its_hosts(
     assert lease.terms.period.start == from_datetime(day(-1))
     places = store.decision(lease.decision_id).places.values()
     assert [one.host for one in places] == [named(2)], "where its server is"
+    parts = plain_parts(configure(read({}, {}, files=())), store)
+    for lane in Lane:
+        while due := store.due_effects(1, lane):
+            assert carry_out(parts, Outside(), due[0]) is Carried.DONE
+    assert store.lease(named(60)).state is LeaseState.ACTIVE, "the worker's first look"
+    assert taken(offline, blazar).out.splitlines()[-1] == "wrote 0; all equal"
 
 
 def test_servers_that_draw_from_a_lease_are_its_members(
