@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import and_, bindparam, func, or_, select, text, true
@@ -194,10 +195,16 @@ def one(connection: Session, table: Table, kind: str, shape: Shape[T], id_: str)
     Raises:
         NotFound: there is none.
     """
-    body = connection.scalars(select(table.c.body).where(table.c.id == id_)).one_or_none()
+    body = connection.scalars(_body_of(table), {"of": id_}).one_or_none()
     if body is None:
         raise NotFound(kind, id_)
     return shape.decode(body)
+
+
+@cache
+def _body_of(table: Table) -> Select[Any]:
+    """Worded once per table: a statement made anew is worded anew."""
+    return select(table.c.body).where(table.c.id == bindparam("of"))
 
 
 def listed(

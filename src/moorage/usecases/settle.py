@@ -77,7 +77,9 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
     patience = Patience(parts, time_limit)
     while True:
         keepers = parts.store.keepers()
-        before = current_decision(parts.store, proposal.ensemble)
+        # Nobody has decided anything about an ensemble that is made only now.
+        new = proposal.generation is None
+        before = None if new else current_decision(parts.store, proposal.ensemble)
         _check_lease(parts, proposal, before)
         snapshot = parts.store.snapshot()
         stand = standing(snapshot, proposal.ensemble)
