@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.usecases.leases.conftest import named
@@ -35,7 +35,7 @@ def claimed(here: World, made: Granted) -> Claim:
     return claim(here.service.parts, TENANT, decision, second, here.naming()).claim
 
 
-def active(here: World, **terms: int) -> Granted:
+def active(here: World, **terms: Any) -> Granted:
     """A lease of all that a host has, for the next ten hours."""
     made = here.lease(0, 10, vcpu=4, **terms)
     here.begin(made.lease.id)
