@@ -67,13 +67,17 @@ def cancel_lease(
 def _cancelled(lease: Lease, now: Instant) -> Lease:
     """The lease afterwards."""
     if lease.state is LeaseState.PENDING:
-        state = lease_after(lease.state, LeaseStep.CLOSE)
-        return replace(lease, state=state, updated_at=now)
+        return _closed(lease, lease_after(lease.state, LeaseStep.CLOSE), now)
     ending = lease_after(lease.state, LeaseStep.END)
     if lease.state is LeaseState.STARTING:
         # Nothing could be claimed: there is nothing to end or to clean.
-        return replace(lease, state=lease_after(ending, LeaseStep.CLOSE), updated_at=now)
+        return _closed(lease, lease_after(ending, LeaseStep.CLOSE), now)
     return replace(lease, terms=_over(lease.terms, now), updated_at=now)
+
+
+def _closed(lease: Lease, state: LeaseState, now: Instant) -> Lease:
+    """The lease without places, of which none is missing any more."""
+    return replace(lease, state=state, degraded=False, missing=0, updated_at=now)
 
 
 def _over(terms: Terms, now: Instant) -> Terms:
