@@ -164,10 +164,9 @@ class Months:
             yield from (edge for edge in edges if edge > now)
         for lease in self.leases():
             terms = lease.terms
-            edges = (terms.occupied.start, terms.period.start, terms.expires_at)
-            yield from (edge for edge in edges if edge > now)
-            edges = (terms.period.end, terms.occupied.end)
-            yield from (edge for edge in edges if edge > now)
+            first = (terms.occupied.start, terms.period.start, terms.expires_at)
+            last = (terms.period.end, terms.occupied.end)
+            yield from (edge for edge in (*first, *last) if edge > now)
         yield from (one.not_before for one in self.pending() if one.not_before > now)
 
     def pending(self) -> Sequence[Effect]:
@@ -175,13 +174,17 @@ class Months:
         now = self.now
         self.service.clock.set(LATEST)
         try:
-            return self.store.due_effects(1000)
+            return self.service.store.due_effects(1000)
         finally:
             self.service.clock.set(now)
 
     def rest(self) -> None:
         """Let every worker have its turns, in any order, until none has anything to do."""
-        turns = [self._sweep, self._look, *(partial(self._carry_out, lane) for lane in Lane)]
+        turns: list[Callable[[], None]] = [
+            self._sweep,
+            self._look,
+            *(partial(self._carry_out, lane) for lane in Lane),
+        ]
         for _ in range(ROUNDS):
             before = self.store.commits
             self.dice.shuffle(turns)

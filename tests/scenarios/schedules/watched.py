@@ -53,7 +53,7 @@ def taken(bookings: Iterable[Booking], now: Instant) -> Mapping[Where, Taken]:
     return {where: Taken(tuple(spans)) for where, spans in found.items()}
 
 
-def everything(store: Ledger) -> list[Booking]:
+def everything(store: Ledger | Watched) -> list[Booking]:
     """All live bookings."""
     found = [one for _, one in store.bookings()]
     assert len(found) < 1000, "a page is too short for this test"
