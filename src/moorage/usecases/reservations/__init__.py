@@ -1,5 +1,5 @@
 """Reservations in Blazar's words: what they ask of a lease, and leases granted by a Blazar.
 
-Whoever hears such words, over the wire or from another service, is above; how leases are granted is
-in `usecases.leases`.
+Only meaning lives here: nothing knows a wire, dates as they are written, or who is asked; how
+leases are granted is in `usecases.leases`.
 """
