@@ -211,6 +211,8 @@ class Claim:
         except WrongState:
             lease = None if decision.lease_id is None else here.store.lease(decision.lease_id)
             assert lease is not None, "a held place cannot be claimed"
+            if lease.missing:
+                return "degraded"
             assert not lease.claimable(here.now), "a lease is active, and its place is not given"
             return "not begun"
         return "claimed"
