@@ -22,7 +22,7 @@ def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
     database = tmp_path / "data" / "moorage" / "moorage.db"
     assert service.line == (
         f"moorage: serving on http://127.0.0.1:{service.port} (database sqlite:///{database},"
-        " auth noauth2, native at /v1, placement at /placement)\n"
+        " auth noauth2, native at /v1, placement at /placement, reservation at /reservation)\n"
     )
     ready = {"database": "ready", "schema": "ready", "solver": "ready"}
     service.eventually(lambda: service.get("/readyz")[0] == 200, 20)
