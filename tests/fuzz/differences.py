@@ -105,6 +105,20 @@ def _requires_nothing(one: Disagreement) -> bool:
     )
 
 
+def _stays_in_its_tree(one: Disagreement) -> bool:
+    """The reference overlooks the tree that a group without resources is asked of."""
+    if not any("resources" not in group and "in_tree" in group for group in _groups(one).values()):
+        return False
+    if not one.ours.status == one.theirs.status == OK:
+        return False
+    here, there = _listed(one.ours, one), _listed(one.theirs, one)
+    if isinstance(here, int) or isinstance(there, int):  # a limit: only their numbers compare
+        return len(one.ours.json["allocation_requests"]) < len(
+            one.theirs.json["allocation_requests"]
+        )
+    return len(here) < len(there) and all(candidate in there for candidate in here)
+
+
 def _refuses(value: str) -> bool:
     return value.startswith("!in:") or all(part.startswith("!") for part in value.split(","))
 
@@ -134,6 +148,7 @@ DIFFERENCES: Final[Mapping[str, Meant]] = {
     "Sums of candidates are exact": _piled_up,
     "Providers that share serve every tree": _kept_for_one_tree,
     "A group without resources may require nothing": _requires_nothing,
+    "A group without resources keeps to its tree": _stays_in_its_tree,
     "A reshape cannot reserve more than there is": _reshaped_to_less_than_nothing,
     "Errors are JSON for whoever takes JSON": _json_although,
     "Versions are written plainly": _odd_version,
