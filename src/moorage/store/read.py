@@ -18,7 +18,7 @@ from moorage.usecases.ports import Keepers, Named, Overrun
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import Column, ColumnElement, Select, Table
+    from sqlalchemy import Column, Select, Table
 
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+
 Owned = tuple["Consumer", Booking]
+
+
+def _due(time: Column[Any]) -> Select[Any]:
+    """Bodies of rows whose `time` has come, the longest overdue first."""
+    table = time.table
+    query = select(table.c.body).where(time <= bindparam("now"))
+    return query.order_by(time, table.c.number).limit(bindparam("limit"))
+
 
 _b, _c = tables.bookings.c, tables.consumers.c
 _BOOKED = (
@@ -50,8 +59,33 @@ _IDLE = (
     .where(~select(_b.number).where(_b.consumer == _c.uuid).exists())
     .order_by(_c.uuid)
 )
+_OVERRUN = (
+    select(_c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation, _b.end_at, _b.yields_to)
+    .join(tables.consumers, _c.uuid == _b.consumer)
+    .where(
+        text(tables.HAS_END),
+        _b.state == BookingState.ALLOCATED.value,
+        _b.end_at >= bindparam("end"),
+        or_(_b.end_at > bindparam("end"), _c.uuid > bindparam("uuid")),
+        _b.end_at <= bindparam("now"),
+    )
+    .distinct()
+    .order_by(_b.end_at, _c.uuid)
+    .limit(bindparam("limit"))
+)
 _PROVIDER = select(tables.providers.c.uuid).where(tables.providers.c.uuid == bindparam("uuid"))
 _classes = tables.resource_classes.c
+# What workers ask again and again, in every process: worded once.
+_DUE_DECISIONS = _due(tables.decisions.c.expires_at).where(
+    tables.decisions.c.state == DecisionState.HELD.value
+)
+_DUE_CLAIMS = _due(tables.claims.c.lapses_at).where(
+    tables.claims.c.state == ClaimState.BUILDING.value
+)
+_DUE_EFFECTS = _due(tables.effects.c.not_before).where(
+    tables.effects.c.state == EffectState.PENDING.value
+)
+_DUE_IN_LANE = _DUE_EFFECTS.where(tables.effects.c.lane == bindparam("lane"))
 _CLASSES = select(_classes.name, _classes.updated_at).order_by(
     _classes.place.is_(None), _classes.place, _classes.number
 )
@@ -244,22 +278,11 @@ def matching(table: Table, **equal: object) -> Select[Any]:
 
 def due_items(connection: Session, now: Instant, limit: int) -> list[Decision | Claim]:
     """Held decisions, then building claims, whose time has come."""
-    decisions = _due(
-        connection,
-        bodies.DECISION,
-        where=tables.decisions.c.state == DecisionState.HELD.value,
-        time=tables.decisions.c.expires_at,
-        now=now,
-        limit=limit,
-    )
-    claims = _due(
-        connection,
-        bodies.CLAIM,
-        where=tables.claims.c.state == ClaimState.BUILDING.value,
-        time=tables.claims.c.lapses_at,
-        now=now,
-        limit=limit - len(decisions),
-    )
+    given = {"now": now, "limit": limit}
+    found = connection.scalars(_DUE_DECISIONS, given)
+    decisions = [bodies.DECISION.decode(body) for body in found]
+    given = {"now": now, "limit": limit - len(decisions)}
+    claims = [bodies.CLAIM.decode(body) for body in connection.scalars(_DUE_CLAIMS, given)]
     return [*decisions, *claims]
 
 
@@ -314,13 +337,12 @@ def yielding(connection: Session, lease_id: str, *, now: Instant) -> list[Owned]
 
 def due_effects(connection: Session, now: Instant, limit: int, lane: Lane | None) -> list[Effect]:
     """Effects that may be taken on, of one lane or of all, the longest due first."""
-    table = tables.effects
-    wanted = table.c.state == EffectState.PENDING.value
-    if lane is not None:
-        wanted &= table.c.lane == lane.value
-    return _due(
-        connection, bodies.EFFECT, where=wanted, time=table.c.not_before, now=now, limit=limit
-    )
+    given = {"now": now, "limit": limit}
+    if lane is None:
+        found = connection.scalars(_DUE_EFFECTS, given)
+    else:
+        found = connection.scalars(_DUE_IN_LANE, {**given, "lane": lane.value})
+    return [bodies.EFFECT.decode(body) for body in found]
 
 
 def pending_effects(connection: Session, now: Instant) -> dict[Lane, tuple[int, Instant]]:
@@ -339,37 +361,6 @@ def overrun(
 ) -> list[Overrun]:
     """See `Store.overrun`."""
     end, uuid = after
-    owner = (_c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation)
-    query = (
-        select(*owner, _b.end_at, _b.yields_to)
-        .join(tables.consumers, _c.uuid == _b.consumer)
-        .where(
-            text(tables.HAS_END),
-            _b.state == BookingState.ALLOCATED.value,
-            _b.end_at >= end,
-            or_(_b.end_at > end, _c.uuid > uuid),
-            _b.end_at <= now,
-        )
-        .distinct()
-        .order_by(_b.end_at, _c.uuid)
-        .limit(limit)
-    )
-    found = connection.execute(query)
+    given = {"end": end, "uuid": uuid, "now": now, "limit": limit}
+    found = connection.execute(_OVERRUN, given)
     return [Overrun(rows.consumer(row), row.end_at, row.yields_to) for row in found]
-
-
-def _due(
-    connection: Session,
-    shape: Shape[T],
-    *,
-    where: ColumnElement[bool],
-    time: Column[Any],
-    now: Instant,
-    limit: int,
-) -> list[T]:
-    """Values of a table with bodies whose `time` has come, the longest overdue first."""
-    table = time.table
-    query = (
-        select(table.c.body).where(where, time <= now).order_by(time, table.c.number).limit(limit)
-    )
-    return [shape.decode(body) for body in connection.scalars(query)]
