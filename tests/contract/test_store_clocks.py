@@ -5,13 +5,21 @@ from collections.abc import Iterator
 import pytest
 from tests.contract.conftest import SetClock
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    DropBookings,
+    PutBookings,
+    PutInventories,
+    ReplaceAllocations,
+)
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded
+from moorage.domain.period import HOUR, MINUTE, Period
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
-HOUR = 3_600_000_000
 NOON = 1_000 * HOUR
 ROOM = 4
 
@@ -30,6 +38,11 @@ def skewed(database_url: str) -> Iterator[tuple[Ledger, Ledger]]:
 
 def claim(consumer: str) -> Changeset:
     return Changeset((ReplaceAllocations(Consumer(consumer), {"a": {"VCPU": 1}}, None),))
+
+
+def held(consumer: str, lapses_at: int) -> Changeset:
+    booking = Booking(consumer, "a", {"VCPU": 1}, Period(0), BookingState.HELD, lapses_at=lapses_at)
+    return Changeset((PutBookings(Consumer(consumer, "p"), (booking,)),))
 
 
 def used(store: Ledger) -> tuple[int, int, int]:
@@ -129,3 +142,31 @@ def test_a_right_guess_judges_alike(database_url: str) -> None:
         store.commit(claim(f"c{number}"))
         assert used(store)[:2] == (number + 1, number + 1)
         store.close()
+
+
+def test_what_was_swept_is_gone_for_everybody_also_before_it_lapsed(
+    skewed: tuple[Ledger, Ledger],
+) -> None:
+    """One process deletes a lapsed hold; one that follows, and whose clock is behind, is told."""
+    ahead, behind = skewed
+    behind.commit(held("early", NOON))
+    assert [used(store)[1] for store in skewed] == [0, 1]
+    ahead.commit(Changeset((CreateProvider("b", "b"), DropBookings(frozenset({"nobody"})))))
+    assert not list(behind.bookings())
+    assert [used(store)[1] for store in skewed] == [0, 0]
+    behind.commit(claim("late"))
+    assert [used(store)[1] for store in skewed] == [1, 1]
+
+
+def test_what_nobody_has_swept_lives_again_for_everybody(database_url: str) -> None:
+    clock = SetClock(NOON)
+    store, other = (open_store(database_url, clock=clock) for _ in range(2))
+    stock = PutInventories("a", (Inventory("VCPU", ROOM),), None)
+    store.commit(Changeset((CreateProvider("a", "a"), stock)))
+    store.commit(held("early", NOON + MINUTE))
+    for instant, peak in ((NOON, 1), (NOON + MINUTE, 0), (NOON, 1)):
+        clock.instant = instant
+        assert [used(one)[1] for one in (store, other)] == [peak, peak]
+        assert len(list(store.bookings())) == peak
+    store.close()
+    other.close()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moorage.store.answers import Connections, Glance, News, Turn
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
+    from moorage.store.lapsed import Swept
     from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
@@ -42,11 +43,10 @@ class Log(Protocol):
             Busy: that took too long.
         """
 
-    def sweep(self, batch: Batch) -> Sequence[str]:
+    def sweep(self, batch: Batch) -> Swept:
         """Delete bookings that no longer live, of whomever nobody else is busy with.
 
-        Returns:
-            The consumers who lost some. If the batch is alone: all there are.
+        If the batch is alone: all there are.
         """
 
     def append(self, batch: Batch) -> int:

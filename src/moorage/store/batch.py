@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
     from moorage.store.answers import Turn
+    from moorage.store.lapsed import Swept
     from moorage.store.session import Rows, Session
     from moorage.store.statements import Parameters
 
@@ -66,8 +67,8 @@ class Batch:
     connection: Session
     now: Instant
     turn: Turn
-    sweep: Callable[[Batch], Sequence[str]]
-    """Deletes bookings that no longer live, and says whose; see `Log.sweep`."""
+    sweep: Callable[[Batch], Swept]
+    """Deletes bookings that no longer live, and says where; see `Log.sweep`."""
     foreseen: dict[ClauseElement, tuple[Parameters, Rows]] = field(default_factory=dict)
     """What was asked with the beginning, and the answers; see `foresight`."""
     touched: dict[str, bool] = field(default_factory=dict)
@@ -86,6 +87,8 @@ class Batch:
     """Consumer, provider, class and amount of live holds that the changeset took away."""
     vacated: set[str] = field(default_factory=set)
     """Consumers that lost bookings, perhaps their last."""
+    swept: set[str] = field(default_factory=set)
+    """Providers that lost bookings which no longer lived; see `store.lapsed`."""
     given_up: dict[str, Sequence[Row[Any]]] = field(default_factory=dict)
     """Consumer -> allocations that it had, and has no longer: on all providers, or on one."""
     dropped: set[Pair] = field(default_factory=set)
@@ -238,7 +241,9 @@ class Batch:
 
     def purge(self) -> None:
         """Delete bookings that no longer live, of whomever. Changes no arithmetic."""
-        self.vacated.update(self.sweep(self))
+        swept = self.sweep(self)
+        self.vacated |= swept.consumers
+        self.swept |= swept.providers
 
     def log_rows(self, revision: int) -> list[dict[str, object]]:
         """What the change log says of this commit."""
@@ -249,7 +254,7 @@ class Batch:
                 "bookings_only": bookings_only,
                 "at": self.turn.at,
             }
-            for uuid, bookings_only in self.touched.items()
+            for uuid, bookings_only in {**dict.fromkeys(self.swept, True), **self.touched}.items()
         ]
 
 

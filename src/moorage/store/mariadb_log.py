@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
+    from moorage.store.lapsed import Swept
     from moorage.store.patience import Stubbornly
     from moorage.store.session import Question, Rows, Session
 
@@ -160,7 +161,7 @@ class MarkedLog:
         revision, instant = turn.one()
         return Turn(at=instant, number=revision + 1), answers
 
-    def sweep(self, batch: Batch) -> Sequence[str]:
+    def sweep(self, batch: Batch) -> Swept:
         """See `Log`."""
         return sweep_all(batch.connection, batch.now)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.store.answers import Turn
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
+    from moorage.store.lapsed import Swept
     from moorage.store.session import Question, Rows, Session
 
 KEPT: Final = 20_000
@@ -63,7 +64,7 @@ class NumberedLog:
         del touches
         return self._enter(connection), connection.ask(*ahead)
 
-    def sweep(self, batch: Batch) -> Sequence[str]:
+    def sweep(self, batch: Batch) -> Swept:
         """See `Log`."""
         return sweep_all(batch.connection, batch.now)
 
@@ -76,8 +77,8 @@ class NumberedLog:
         else:
             connection.execute(_ADVANCE, advance)
             revision = int(connection.scalars(REVISION).one())
-        if batch.touched:
-            connection.do(_LOG, batch.log_rows(revision))
+        if told := batch.log_rows(revision):
+            connection.do(_LOG, told)
         if revision % TRIM_EVERY == 0 and revision > KEPT:
             _trim(connection, revision - KEPT)
         return revision

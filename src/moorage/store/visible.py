@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
 from moorage.store.answers import Glance, News, Turn
-from moorage.store.lapsed import sweep_all, sweep_of, who_lapsed
+from moorage.store.lapsed import Swept, sweep_all, sweep_of, who_lapsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -209,18 +209,16 @@ class VisibleLog:
         connection.info[NUMBER] = number, instant
         return Turn(at=instant, number=number, alone=footprint.alone), answers
 
-    def sweep(self, batch: Batch) -> Sequence[str]:
+    def sweep(self, batch: Batch) -> Swept:
         """See `Log`. Consumers whom somebody else changes just now are left to the next one."""
         connection = batch.connection
         if batch.turn.alone:
             return sweep_all(connection, batch.now)
         found = who_lapsed(connection, batch.now, most=_SWEPT_AT_ONCE)
         if not found:
-            return ()
+            return Swept()
         mine = connection.exec_driver_sql(_TRY, (list(found),)).scalars().all()
-        if mine:
-            sweep_of(connection, batch.now, mine)
-        return mine
+        return sweep_of(connection, batch.now, mine) if mine else Swept()
 
     def append(self, batch: Batch) -> int:
         """See `Log`. A row is written in any case: it proves that the commit happened."""

@@ -8,22 +8,21 @@ import traceback
 from collections import Counter
 
 from tests.scenarios.schedules.plan import Plan, plan
-from tests.scenarios.schedules.walk import shrunk, walk
+from tests.scenarios.schedules.walk import Walked, shrunk, walk
 
 
-def problem(one: Plan) -> str:
-    """Where a schedule fails, and with what; nothing if it does not."""
+def outcome(one: Plan) -> Walked | str:
+    """What a schedule came to; or where it fails, and with what."""
     try:
-        walk(one)
+        return walk(one)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is what is looked for
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} in {last.name}: {str(error).splitlines()[:1]}"
-    return ""
 
 
-def place(told: str) -> str:
-    """What failures have in common that are the same."""
-    return told.partition(":")[0]
+def place(told: Walked | str) -> str:
+    """What failures have in common that are the same; nothing where nothing fails."""
+    return told.partition(":")[0] if isinstance(told, str) else ""
 
 
 def main(first: int, schedules: int) -> int:
@@ -35,17 +34,17 @@ def main(first: int, schedules: int) -> int:
     failed: dict[str, int] = {}
     for seed in range(first, first + schedules):
         one = plan(seed)
-        found = problem(one)
-        if found:
+        walked = outcome(one)
+        if isinstance(walked, str):
+            found = walked
             say(f"seed {seed}: {found}")
             if place(found) not in failed:
-                small = shrunk(one, lambda fewer: place(problem(fewer)) == place(found))  # noqa: B023 - used at once
-                say(f"  with {small.hosts}, lifetime {small.lifetime}: {problem(small)}")
+                small = shrunk(one, lambda fewer: place(outcome(fewer)) == place(found))  # noqa: B023 - used at once
+                say(f"  with {small.hosts}, lifetime {small.lifetime}: {outcome(small)}")
                 for step in small.steps:
                     say(f"    {step}")
             failed[place(found)] = failed.get(place(found), 0) + 1
             continue
-        walked = walk(one)
         told += walked.told
         commits, judged, days = commits + walked.commits, judged + walked.judged, days + walked.days
     for what, count in sorted(told.items()):

@@ -12,7 +12,7 @@ from tests.scenarios.schedules.watched import DISABLED
 
 from moorage.domain.changes import Changeset, PutTraits, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate
+from moorage.domain.errors import CapacityExceeded
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.requests import RequestGroup
@@ -91,7 +91,7 @@ class Boot:
             shown = {provider for one in found for provider in one}
             free = room_over(here, amounts, stay)
             assert shown <= free, "what is offered is not free"
-            assert shown == free or here.now < here.latest, "what is free is not offered"
+            assert shown == free, "what is free is not offered"
         allocations = chosen(found, self.pick)
         if allocations is None:
             return "no host"
@@ -125,11 +125,7 @@ class Draw:
         if allocations is None:
             assert here.disturbed or not left.remaining, "a promised place is not shown"
             return "none left"
-        try:
-            write(here, here.name(), allocations)
-        except ConcurrentUpdate:
-            assert here.now < here.latest, "a place that is shown is not given"
-            return "lapsed before the clock was set back"
+        write(here, here.name(), allocations)
         return "drawn"
 
 
