@@ -111,17 +111,25 @@ class Worded:
         return self.row
 
 
-class _Statement:
-    """A construct, and its texts by the shape of what is given with it."""
+def _plain(construct: ClauseElement) -> Any:  # noqa: ANN401 - any construct
+    """The construct in words of ours where SQLAlchemy's would not do."""
+    # Without this an insertion would ask for the number that its row was given.
+    plain = construct.inline() if isinstance(construct, Insert) else construct
+    return visitors.replacement_traverse(plain, {}, _with_lists)
 
-    __slots__ = ("construct", "inserts", "lists", "texts", "varies")
+
+class _Statement:
+    """The texts of a construct, by the shape of what is given with it.
+
+    It does not keep the construct: that would keep it known for ever, used again or not.
+    """
+
+    __slots__ = ("inserts", "lists", "texts", "varies")
 
     def __init__(self, construct: ClauseElement, *, arrays: bool) -> None:
         self.inserts = isinstance(construct, Insert)
-        # Without this an insertion would ask for the number that its row was given.
-        plain = construct.inline() if isinstance(construct, Insert) else construct
-        self.construct: Any = visitors.replacement_traverse(plain, {}, _with_lists)
-        lists = (one.name for one in visitors.iterate(self.construct) if isinstance(one, _Among))
+        found = visitors.iterate(_plain(construct))
+        lists = (one.name for one in found if isinstance(one, _Among))
         self.lists = () if arrays else tuple(lists)
         self.varies = self.inserts or bool(self.lists)
         self.texts: dict[tuple[object, ...], Worded] = {}
@@ -149,11 +157,11 @@ class Speech:
         shape = statement.shape(given) if statement.varies else ()
         found = statement.texts.get(shape)
         if found is None:
-            found = statement.texts[shape] = self._word(statement, given)
+            found = statement.texts[shape] = self._word(construct, statement, given)
         return found
 
-    def _word(self, statement: _Statement, given: Parameters) -> Worded:
-        compiled: Any = statement.construct.compile(
+    def _word(self, construct: ClauseElement, statement: _Statement, given: Parameters) -> Worded:
+        compiled: Any = _plain(construct).compile(
             dialect=self.dialect,
             column_keys=list(given) if statement.inserts and given else None,
             compile_kwargs={"render_postcompile": True},

@@ -1,0 +1,38 @@
+"""How statements are worded: once if they are kept, and forgotten if they are not."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from moorage.store import tables
+from moorage.store.statements import Speech
+
+ROWS = tables.leases.c
+
+
+def test_a_statement_that_nobody_keeps_is_forgotten() -> None:
+    """A service that words one for a request must not hold it until it ends."""
+    for dialect in (sqlite.dialect(paramstyle="qmark"), postgresql.dialect()):  # type: ignore[no-untyped-call]  # SQLAlchemy types its own loosely
+        speech = Speech(dialect)
+        statement = select(ROWS.body).where(ROWS.id == "one")
+        speech.worded(statement, {})
+        gone = weakref.ref(statement)
+        del statement
+        gc.collect()
+        assert gone() is None
+
+
+def test_a_statement_that_is_kept_is_worded_once_for_each_length_of_its_lists() -> None:
+    """Lists of other lengths are other texts, made from the same statement."""
+    speech = Speech(sqlite.dialect(paramstyle="qmark"))
+    statement = select(ROWS.body).where(ROWS.id.in_(bindparam("ids", expanding=True)))
+    two = speech.worded(statement, {"ids": ["a", "b"]})
+    three = speech.worded(statement, {"ids": ["a", "b", "c"]})
+    assert two.text.count("?") == 2
+    assert three.text.count("?") == 3
+    assert speech.worded(statement, {"ids": ["x", "y"]}) is two
+    assert list(three.arguments({"ids": ["a", "b", "c"]})) == ["a", "b", "c"]
