@@ -26,6 +26,22 @@ wire = Wire(connections=10, threads=2, idle_seconds=60, body_seconds=60)
 serve(application, int(sys.argv[1]), wire=wire)
 """
 
+INTERRUPTED = f"""
+import signal
+import sys
+import threading
+
+def interrupt(frame, event, value):
+    waits = frame.f_code.co_filename == threading.__file__
+    if waits and event == "line" and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        signal.raise_signal(signal.SIGTERM)
+    return interrupt
+
+sys.settrace(interrupt)
+{PROGRAM}
+"""
+"""It is told to end at every step that its main thread makes to wait for anything."""
+
 
 @contextmanager
 def ending(served: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
@@ -56,3 +72,12 @@ def test_an_answer_that_is_still_being_sent_is_sent_whole(path: str) -> None:
                     received += len(more)
                 assert received == SIZE
                 assert served.wait(30) == 0
+
+
+@pytest.mark.process
+def test_a_signal_at_any_step_of_its_waiting_ends_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        words = [sys.executable, "-c", INTERRUPTED, str(listener.fileno())]
+        with ending(subprocess.Popen(words, pass_fds=[listener.fileno()])) as served:
+            assert served.wait(30) == 0

@@ -11,6 +11,7 @@ guard that use.
 from __future__ import annotations
 
 import logging
+import os
 import resource
 import signal
 import sys
@@ -57,13 +58,7 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
     stop = _granian.WorkerSignal()
     stopped = threading.Event()
     stop.add_cb(stopped.set)
-    told = threading.Event()
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        told.set()
-
-    signal.signal(signal.SIGTERM, end)
+    told = _when_told()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor to act on
     holder = _granian.SocketHolder(descriptor, False, supervisor.BACKLOG)  # noqa: FBT003 - positional in Rust
     worker = _granian.WSGIWorker(
@@ -86,7 +81,8 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
         _loops.loops.get("asyncio"), bridge, impl_asyncio=True
     )
     worker.serve_mtr(scheduler, _loops.loops.get("asyncio"), stop)
-    told.wait()
+    os.read(told, 1)
+    stop.set()
     quiet_since = time.monotonic()
     while not stopped.wait(_TICK):
         now = time.monotonic()
@@ -96,6 +92,23 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
             if not connections.sending():
                 return
             quiet_since = now
+
+
+def _when_told() -> int:
+    """A descriptor that can be read once SIGTERM has come.
+
+    The handler itself must do nothing: it runs between any two steps of the main thread, and would
+    wait for ever for the lock of an `Event` that the main thread is about to wait for.
+    """
+    told, teller = os.pipe()
+    os.set_blocking(teller, False)
+    signal.set_wakeup_fd(teller, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, _nothing)
+    return told
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    """Handle a signal that has already been told through the descriptor."""
 
 
 def _room_for(connections: int) -> int:
