@@ -84,8 +84,10 @@ imports: install
 
 # The tests wait for processes as often as they compute, so a third worker keeps two cores busy.
 # tests/conftest.py puts the files in order, the long ones first; xdist's own order knows no time.
+# A worker that dies is not replaced: xdist would wait for ever for what the file had left.
 unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs them in one process)
-	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),3) --dist=loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),3) --dist=loadfile --no-loadscope-reorder \
+	  --max-worker-restart=0 $(ARGS)
 
 bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
 	$(BIN)/python -m benchmarks.placement $(ARGS)

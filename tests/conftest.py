@@ -28,8 +28,8 @@ settings.load_profile(
     os.environ.get("MOORAGE_HYPOTHESIS") or ("ci" if os.environ.get("CI") else "dev")
 )
 
-pytest_plugins = ["tests.servers.postgres", "tests.servers.mariadb"]
-"""Servers that tests in several places share; started when first asked for."""
+pytest_plugins = ["tests.servers.postgres", "tests.servers.mariadb", "tests.watchdog"]
+"""Servers that tests in several places share, started when first asked for; and who ends a test."""
 
 # A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the
 # tests that send one to a program need the default.
