@@ -321,11 +321,12 @@ def test_an_active_lease_that_is_cancelled_ends_now(world: Make) -> None:
     here.go_to(2)
     over = cancel_lease(here.service.parts, TENANT, made.lease.id)
     assert over.terms.period == Period(here.at(1), here.at(2))
+    assert over.state is LeaseState.ENDING
     assert not over.claimable(here.now)
     assert left(here, made) == (3, 1, 0)
     assert here.booking(server).period.end == here.at(3) + 10 * MINUTE
-    due = {one.kind for one in here.service.store.due_effects(10)}
-    assert EffectKind.END in due
+    (end,) = here.service.store.due_effects(10)
+    assert (end.kind, end.subject) == (EffectKind.DELETE, server)
     here.ensemble(12)
 
 
@@ -335,13 +336,17 @@ def test_a_lease_can_be_cancelled_as_soon_as_it_is_active(world: Make, clock: fl
     made = here.lease(0, 3, expiry=HOUR)
     here.begin(made.lease.id)
     here.go_to(clock)
+    told = cancel_lease(here.service.parts, TENANT, made.lease.id, dry_run=True)
+    assert told.state is LeaseState.ENDING
+    assert here.service.store.lease(made.lease.id).state is LeaseState.ACTIVE
     over = cancel_lease(here.service.parts, TENANT, made.lease.id)
     assert over.terms.period == Period(here.at(0), here.at(0) + 1)
     assert over.terms.expiry is None
+    assert over.state is LeaseState.ENDING
     here.ensemble(16)
     here.go_to(0.1)
     assert not over.claimable(here.now)
-    assert EffectKind.END in {one.kind for one in here.service.store.due_effects(10)}
+    assert [one.kind for one in here.service.store.due_effects(10)] == [EffectKind.CLOSE]
 
 
 def test_a_starting_lease_that_is_cancelled_is_closed(world: Make) -> None:

@@ -194,13 +194,16 @@ def test_a_cancelled_lease_has_nothing_before_it(world: Worlds) -> None:
     assert now(here, one).state is LeaseState.CLOSED
 
 
-def test_a_lease_cancelled_while_active_ends_by_its_timers(world: Worlds) -> None:
+def test_a_lease_cancelled_while_active_is_ending_at_once(world: Worlds) -> None:
     here = world(4)
-    one = lease(here, 1, 9)
+    one = lease(here, 1, 9, actions={"before_end": ("notify:30m",), "on_end": ("hook:save",)})
     here.go_to(2)
     work(here)
     cancel_lease(here.service.parts, TENANT, one.id)
-    assert work(here) == ["end", "close"]
+    assert now(here, one).state is LeaseState.ENDING
+    told = [effect.details["edge"] for effect in here.service.store.due_effects(10, Lane.HOOK)]
+    assert told == ["on_end"]
+    assert work(here, Lane.LIFE) == ["act", "close"]
     assert now(here, one).state is LeaseState.CLOSED
 
 

@@ -12,6 +12,7 @@ from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
 from moorage.usecases.access import check_generation
 from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.life import begin
 from moorage.usecases.leases.view import own_lease
 from moorage.usecases.leases.yielding import given_back
 from moorage.usecases.patience import again
@@ -38,8 +39,9 @@ def cancel_lease(
     """Cancel a lease: its unclaimed places are free at once.
 
     One that is not active yet is closed; who would have yielded to it gets its end back as far as
-    there is room. An active one ends now: what follows from its end is due. Its servers stay
-    booked to the end that was promised, or until they are gone.
+    there is room. An active one is ending at once, and its cleaning begins: what follows from its
+    end is written with it. Its servers stay booked to the end that was promised, or until they are
+    gone.
 
     Raises:
         NotFound: no such lease for this caller.
@@ -51,11 +53,13 @@ def cancel_lease(
         lease = own_lease(parts.store, caller, lease_id)
         check_generation(lease, generation)
         now = parts.store.now()
-        cancelled = _cancelled(lease, now)
+        way = _ended if lease.state is LeaseState.ACTIVE else _never
+        cancelled, changes = way(parts, lease, now)
         if dry_run:
             return cancelled
+        follows = (*edges(cancelled, parts.ids, now), *_given_back(parts, lease))
         try:
-            parts.store.commit(Changeset(tuple(_changes(parts, lease, cancelled, now))))
+            parts.store.commit(Changeset((*changes, *follows)))
         except CapacityExceeded as overtaken:
             # Where a later end was given back somebody else has come meanwhile: look again.
             raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken
@@ -64,15 +68,40 @@ def cancel_lease(
     return again(parts, attempt)
 
 
-def _cancelled(lease: Lease, now: Instant) -> Lease:
-    """The lease afterwards."""
-    if lease.state is LeaseState.PENDING:
-        return _closed(lease, lease_after(lease.state, LeaseStep.CLOSE), now)
-    ending = lease_after(lease.state, LeaseStep.END)
-    if lease.state is LeaseState.STARTING:
-        # Nothing could be claimed: there is nothing to end or to clean.
-        return _closed(lease, lease_after(ending, LeaseStep.CLOSE), now)
-    return replace(lease, terms=_over(lease.terms, now), updated_at=now)
+def _never(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
+    """A lease in which nothing could be claimed: there is nothing to end or to clean."""
+    store = parts.store
+    cancelled = _closed(lease, _unbegun(lease.state), now)
+    ensemble = store.ensemble(lease.ensemble_id)
+    decision = store.decision(lease.decision_id)
+    changes: list[Change] = [PutLease(cancelled, lease.generation)]
+    if decision.state_at(now) in {DecisionState.HELD, DecisionState.CONFIRMED}:
+        state = decision_after(decision.state, DecisionStep.RELEASE)
+        changes.append(
+            PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+        )
+    members = frozenset(one.uuid for one in ensemble.members)
+    return cancelled, (*changes, DropBookings(members, decision=decision.id))
+
+
+def _unbegun(state: LeaseState) -> LeaseState:
+    """The state after a lease that has not begun.
+
+    Raises:
+        WrongState: it is over.
+    """
+    if state is LeaseState.STARTING:
+        state = lease_after(state, LeaseStep.END)
+    elif state is not LeaseState.PENDING:
+        lease_after(state, LeaseStep.END)
+    return lease_after(state, LeaseStep.CLOSE)
+
+
+def _ended(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
+    """An active lease: what its end brings, now."""
+    walk = begin(parts, replace(lease, terms=_over(lease.terms, now)))
+    walk.to(LeaseStep.END)
+    return walk.lease, walk.changes()
 
 
 def _closed(lease: Lease, state: LeaseState, now: Instant) -> Lease:
@@ -91,17 +120,10 @@ def _over(terms: Terms, now: Instant) -> Terms:
     return replace(terms, period=period, expiry=terms.expiry if early else None)
 
 
-def _changes(parts: Parts, lease: Lease, cancelled: Lease, now: Instant) -> Iterator[Change]:
-    store = parts.store
-    ensemble = store.ensemble(lease.ensemble_id)
-    decision = store.decision(lease.decision_id)
-    yield PutLease(cancelled, lease.generation)
-    yield from edges(cancelled, parts.ids, now)
-    if decision.state_at(now) in {DecisionState.HELD, DecisionState.CONFIRMED}:
-        state = decision_after(decision.state, DecisionStep.RELEASE)
-        yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
-    yield DropBookings(frozenset(one.uuid for one in ensemble.members), decision=decision.id)
-    snapshot = store.snapshot()
+def _given_back(parts: Parts, lease: Lease) -> Iterator[Change]:
+    """Later ends for those who yield to it."""
+    snapshot = parts.store.snapshot()
+    ensemble = parts.store.ensemble(lease.ensemble_id)
     stand = standing(snapshot, ensemble)
     freed = {one.uuid: () for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD}
-    yield from given_back(store, snapshot, lease.id, freed, parts.limits.notice)
+    yield from given_back(parts.store, snapshot, lease.id, freed, parts.limits.notice)

@@ -66,7 +66,7 @@ def carry_out(parts: Parts, effect: Effect) -> str:
         ConcurrentUpdate, NotFound: somebody else was quicker, with the effect or the lease.
     """
     try:
-        walk = _begin(parts, effect)
+        walk = begin(parts, parts.store.lease(effect.subject))
     except NotFound:
         return _finish(parts, effect, "the lease is gone")
     if effect.kind is EffectKind.ACT:
@@ -82,8 +82,12 @@ def carry_out(parts: Parts, effect: Effect) -> str:
     return _commit(parts, effect, walk, outcome)
 
 
-def _begin(parts: Parts, effect: Effect) -> Walk:
-    lease = parts.store.lease(effect.subject)
+def begin(parts: Parts, lease: Lease) -> Walk:
+    """A walk of a lease from where it stands.
+
+    Raises:
+        NotFound: its decision is gone.
+    """
     decision = parts.store.decision(lease.decision_id)
     try:
         ensemble: Ensemble | None = parts.store.ensemble(lease.ensemble_id)
