@@ -77,9 +77,7 @@ def test_what_is_over_full_may_stay_but_not_grow() -> None:
 def test_the_first_instant_without_room(amount: int, period: Period, at: int | None) -> None:
     snapshot = fleet(booking("y", 6, 5_000, 7_000))
     state = snapshot.state(0)
-    found = overflow(
-        state.provider.inventories, state.bookings, {"VCPU": amount}, period, snapshot.taken_at
-    )
+    found = overflow(state, state.bookings, {"VCPU": amount}, period, snapshot.taken_at)
     assert found == at
 
 

@@ -19,6 +19,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "decision": "a joint placement and the hold that keeps it",
         "claim": "one held place, taken for a real server",
         "lease": "places promised for a later period, used until then",
+        "capacity": "how much there is over time, how many fit and when",
         "policy": "the types of policies (known offline)",
         "hot": "Heat templates in, decisions out",
         "template": "descriptions with parameters, kept in versions",
@@ -129,6 +130,22 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "lease events": (
             f"{_CLI}.lease:Events",
             "List what happens because of a lease and when, with what came of it.",
+        ),
+        "capacity show": (
+            f"{_CLI}.capacity:Show",
+            "Show capacity over time, and how many of a flavor fit.",
+        ),
+        "capacity calendar": (
+            f"{_CLI}.calendar:Calendar",
+            "Draw what is free and busy: a row for each zone and resource class.",
+        ),
+        "capacity fit": (
+            f"{_CLI}.capacity:Fit",
+            "Count how many more members, ensembles or servers of a flavor fit.",
+        ),
+        "capacity windows": (
+            f"{_CLI}.capacity:Windows",
+            "Find when so many of a flavor fit for so long.",
         ),
         "policy list": (f"{_CLI}.policy:List", "List the types of policies."),
         "policy show": (f"{_CLI}.policy:Show", "Explain a type of policy, with examples."),

@@ -89,28 +89,28 @@ class Scale:
 
 def chart(rows: Sequence[Row], window: Period, now: Instant, width: int) -> RenderableType:
     """The whole chart, at most `width` columns where that leaves room for anything."""
-    names = _column("lease", [row.name for row in rows], max(width // 4, 8))
-    said = _column("status", [row.said for row in rows], 14)
+    names = column("lease", [row.name for row in rows], max(width // 4, 8))
+    said = column("status", [row.said for row in rows], 14)
     left = len(names[0]) + len(said[0]) + 4
     scale = Scale(window, max(width - left, NARROWEST))
     marks = ticks(window, scale.columns)
     lines: list[RenderableType] = [
-        f"{' ' * left}{_labels(marks, scale)}".rstrip(),
-        f"{names[0]}  {said[0]}  {_axis(marks, scale, now)}",
+        f"{' ' * left}{labels(marks, scale)}".rstrip(),
+        f"{names[0]}  {said[0]}  {axis(marks, scale, now)}",
     ]
     for row, name, status in zip(rows, names[1:], said[1:], strict=True):
         lines.append(_line(row, f"{name}  {status}  ", scale, now))
     return stack(*lines, "", *_legend(rows, scale, now, width))
 
 
-def _column(head: str, texts: Sequence[str], most: int) -> list[str]:
+def column(head: str, texts: Sequence[str], most: int) -> list[str]:
     """A column's head and cells, all of one width; what is too long is cut."""
     cut = [text if len(text) <= most else f"{text[: most - 1]}…" for text in texts]
     width = max(len(head), *(len(text) for text in cut))
     return [text.ljust(width) for text in (head, *cut)]
 
 
-def _labels(marks: Sequence[Tick], scale: Scale) -> str:
+def labels(marks: Sequence[Tick], scale: Scale) -> str:
     """Each label begins above its tick; one that would run out on the right is left out."""
     line = ""
     for tick in marks:
@@ -120,7 +120,8 @@ def _labels(marks: Sequence[Tick], scale: Scale) -> str:
     return line
 
 
-def _axis(marks: Sequence[Tick], scale: Scale, now: Instant) -> str:
+def axis(marks: Sequence[Tick], scale: Scale, now: Instant) -> str:
+    """A line with the ticks, and where now is."""
     line = ["─"] * scale.columns
     for tick in marks:
         if (at := scale.at(tick.instant)) < scale.columns:
@@ -162,11 +163,11 @@ def _legend(rows: Sequence[Row], scale: Scale, now: Instant, width: int) -> list
     if any(row.degraded for row in rows):
         said.append("!n degraded, n places missing")
     said.append(f"{NOW} now {minute(format_instant(now))}")
-    said.append(f"a column is {_length(scale.column)}")
-    return _filled(said, width)
+    said.append(f"a column is {length(scale.column)}")
+    return filled(said, width)
 
 
-def _length(duration: int) -> str:
+def length(duration: int) -> str:
     """`1h12m` or `45s`: to the minute from an hour on, to the hour from a day on."""
     grain = HOUR if duration >= DAY else MINUTE if duration >= HOUR else SECOND
     rounded = (duration + grain // 2) // grain * grain
@@ -174,7 +175,7 @@ def _length(duration: int) -> str:
     return text if rounded else "less than 1s"
 
 
-def _filled(words: Sequence[str], width: int) -> list[str]:
+def filled(words: Sequence[str], width: int) -> list[str]:
     """As many on a line as fit."""
     lines = [""]
     for word in words:

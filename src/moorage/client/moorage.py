@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from moorage.client.capacity import Capacities
 from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
 from moorage.client.hot import Hot
@@ -29,6 +30,7 @@ class Moorage:
         self.claims = Claims(transport)
         self.leases = LeaseCalls(transport)
         self.explanations = Explanations(transport)
+        self.capacity = Capacities(transport)
         self.flavors = Flavors(transport)
         self.topology = Topologies(transport)
         self.fleet = Fleets(transport)

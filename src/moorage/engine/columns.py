@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class ProviderState:
     """Every stored booking on it, lapsed ones included or not: the snapshot judges."""
     occupants: tuple[Occupant, ...] = ()
     """One per consumer among the bookings."""
+    down: tuple[Period, ...] = ()
+    """When it has no capacity, whatever its inventories say: its host is planned to be away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,13 @@ class ClassColumns:
     base: Ints
     """[n] occupancy by live bookings that have begun and have no end ahead."""
     timed: Spans
-    """All other live bookings; the owner is a provider *row*."""
+    """All other live bookings, and all of `down`; the owner is a provider *row*."""
+    taken: Ints
+    """[n] of `base` what servers take, or are being built for."""
+    taking: Spans
+    """The same of `timed`."""
+    down: Spans
+    """When providers have no capacity: as if something took all of it."""
     stepped: bool
     """Whether any of them has a least unit or a step other than 1."""
 
@@ -89,13 +97,25 @@ class ClassColumns:
         return self.base + peaks(owned, len(self.rows), period)
 
 
+Span: TypeAlias = "tuple[Instant, Instant, int]"
+_TAKING: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})
+
+
 @dataclass(slots=True)
 class Load:
     """What a provider's bookings of one class come to; see `ClassColumns`."""
 
     used: int = 0
     base: int = 0
-    spans: list[tuple[Instant, Instant, int]] | None = None
+    taken: int = 0
+    spans: list[Span] | None = None
+    taking: list[Span] | None = None
+    down: list[Span] | None = None
+
+    @property
+    def every(self) -> list[Span]:
+        """What comes or goes: bookings and times without capacity."""
+        return [*(self.spans or ()), *(self.down or ())]
 
 
 def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], Instant]:
@@ -112,12 +132,15 @@ def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], I
                 load = found[name] = Load()
             if booking.state is BookingState.ALLOCATED:
                 load.used += amount
+            taking = booking.state in _TAKING
             if start <= now and end == FOREVER:
                 load.base += amount
-            elif load.spans is None:
-                load.spans = [(start, end, amount)]
-            else:
-                load.spans.append((start, end, amount))
+                load.taken += amount if taking else 0
+                continue
+            span = (start, end, amount)
+            load.spans = [*(load.spans or ()), span]
+            if taking:
+                load.taking = [*(load.taking or ()), span]
         until = min(until, booking.lapses_at, start if start > now else end)
     return found, until
 
@@ -133,14 +156,26 @@ def entries(
     if state is None:
         return {}, FOREVER
     found, until = loads(state.bookings, now)
+    if not state.down:
+        return {
+            inventory.resource_class: (inventory, found.get(inventory.resource_class, _UNLOADED))
+            for inventory in state.provider.inventories
+        }, until
+    ahead = [one for one in state.down if one.end > now]
+    for inventory in state.provider.inventories:
+        load = found.setdefault(inventory.resource_class, Load())
+        load.down = [(one.start, one.end, inventory.capacity) for one in ahead]
+    edges = (one.start if one.start > now else one.end for one in ahead)
     return {
-        inventory.resource_class: (inventory, found.get(inventory.resource_class, _UNLOADED))
+        inventory.resource_class: (inventory, found[inventory.resource_class])
         for inventory in state.provider.inventories
-    }, until
+    }, min(until, *edges, FOREVER)
 
 
-def _spans(changed: Iterable[tuple[int, Entry]]) -> Spans:
-    return Spans.of((row, *span) for row, (_, load) in changed if load.spans for span in load.spans)
+def _spans(changed: Iterable[tuple[int, Entry]], field: str) -> Spans:
+    return Spans.of(
+        (row, *span) for row, (_, load) in changed for span in getattr(load, field) or ()
+    )
 
 
 def _ints(values: Iterable[int]) -> Ints:
@@ -169,6 +204,9 @@ def _fresh(changed: Sequence[tuple[int, Entry]], size: int, now: Instant) -> Cla
             updated_at=_ints(one.updated_at for one in inventories),
             base=np.zeros(len(rows), dtype=np.int64),
             timed=NOTHING,
+            taken=np.zeros(len(rows), dtype=np.int64),
+            taking=NOTHING,
+            down=NOTHING,
             stepped=any(one.min_unit != 1 or one.step_size != 1 for one in inventories),
         ),
         changed,
@@ -188,13 +226,13 @@ def _with_occupancy(
     """The same inventories with new loads for the rows of `changed`."""
     at = columns.position[_ints(row for row, _ in changed)]
     used, base, peak = columns.used.copy(), columns.base.copy(), columns.peak.copy()
+    taken = columns.taken.copy()
     used[at] = [entry[1].used for _, entry in changed]
     base[at] = [entry[1].base for _, entry in changed]
-    mine, timed = _spans(changed), columns.timed
-    if len(timed):
-        touched = np.zeros(len(columns.position), dtype=np.bool_)
-        touched[columns.rows[at]] = True
-        timed = timed.where(~touched[timed.owner])
+    taken[at] = [entry[1].taken for _, entry in changed]
+    touched = np.zeros(len(columns.position), dtype=np.bool_)
+    touched[columns.rows[at]] = True
+    mine, timed = _spans(changed, "every"), _untouched(columns.timed, touched)
     peak[at] = base[at]
     if len(mine):
         index = np.full(len(columns.position), -1, dtype=np.int64)
@@ -202,7 +240,20 @@ def _with_occupancy(
         owned = replace(mine, owner=index[mine.owner])
         peak[at] += peaks(owned, len(at), Period(now))
         timed = timed.and_also(mine)
-    return replace(columns, used=used, base=base, peak=peak, timed=timed)
+    return replace(
+        columns,
+        used=used,
+        base=base,
+        peak=peak,
+        timed=timed,
+        taken=taken,
+        taking=_untouched(columns.taking, touched).and_also(_spans(changed, "taking")),
+        down=_untouched(columns.down, touched).and_also(_spans(changed, "down")),
+    )
+
+
+def _untouched(spans: Spans, touched: Bools) -> Spans:
+    return spans.where(~touched[spans.owner]) if len(spans) else spans
 
 
 def resized(columns: ClassColumns, size: int) -> ClassColumns:
@@ -218,7 +269,7 @@ def reoccupied(columns: ClassColumns, changed: Mapping[int, Entry], now: Instant
 
 _COLUMNS = (
     "rows", "total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio",
-    "capacity", "used", "peak", "updated_at", "base",
+    "capacity", "used", "peak", "updated_at", "base", "taken",
 )  # fmt: skip
 
 
@@ -247,11 +298,16 @@ def restocked(
     if (np.diff(merged["rows"]) < 0).any():  # not if the new ones stand behind all others
         order = np.argsort(merged["rows"], kind="stable")
         merged = {name: values[order] for name, values in merged.items()}
-    kept = columns.timed.where(stays[columns.timed.owner])
+
+    def kept(old: Spans, added: Spans) -> Spans:
+        return _untouched(old, ~stays).and_also(added)
+
     return ClassColumns(
         **merged,
         position=_positions(merged["rows"], size),
-        timed=kept.and_also(new.timed),
+        timed=kept(columns.timed, new.timed),
+        taking=kept(columns.taking, new.taking),
+        down=kept(columns.down, new.down),
         stepped=bool((merged["min_unit"] != 1).any() or (merged["step_size"] != 1).any()),
     )
 

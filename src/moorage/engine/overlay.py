@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant, Period
     from moorage.domain.providers import Inventory
     from moorage.domain.resources import Amounts
+    from moorage.engine.columns import ProviderState
     from moorage.engine.snapshot import Snapshot
 
 
@@ -64,7 +65,7 @@ def worsens(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) -> b
             if (
                 shortfall(
                     inventory.capacity,
-                    others=spans(others, name, now),
+                    others=spans(others, name, now).and_also(down(state, inventory, now)),
                     before=spans(before, name, now),
                     after=spans(after, name, now),
                     since=now,
@@ -76,7 +77,7 @@ def worsens(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) -> b
 
 
 def overflow(
-    inventories: Iterable[Inventory],
+    state: ProviderState,
     bookings: Iterable[Booking],
     amounts: Amounts,
     period: Period,
@@ -85,8 +86,8 @@ def overflow(
     """The first instant of `period` with no room for so much more beside these bookings.
 
     Args:
-        inventories: of one provider.
-        bookings: on the same.
+        state: of one provider; what counts are its inventories, and when it has no capacity.
+        bookings: on it, instead of those it has.
         amounts: what shall be taken besides, all the time.
         period: only from `now` on.
         now: the present instant.
@@ -96,11 +97,12 @@ def overflow(
     """
     bookings, since = list(bookings), max(period.start, now)
     found: list[Instant] = []
-    for inventory in inventories:
+    for inventory in state.provider.inventories:
         amount = amounts.get(inventory.resource_class, 0)
         if not amount:
             continue
         taken = spans(bookings, inventory.resource_class, now)
+        taken = taken.and_also(down(state, inventory, now))
         instants = breakpoints((taken,), since)
         instants = instants[instants < period.end]
         short = instants[levels(taken, instants) + amount > inventory.capacity]
@@ -115,4 +117,11 @@ def spans(bookings: Iterable[Booking], resource_class: str, now: Instant) -> Spa
         (0, one.period.start, one.occupies_until(now), one.amounts[resource_class])
         for one in bookings
         if one.live(now) and resource_class in one.amounts
+    )
+
+
+def down(state: ProviderState, inventory: Inventory, now: Instant) -> Spans:
+    """When a provider has no capacity, as spans that take all of an inventory."""
+    return Spans.of(
+        (0, one.start, one.end, inventory.capacity) for one in state.down if one.end > now
     )

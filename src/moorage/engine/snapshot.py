@@ -17,7 +17,7 @@ from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.topology import EMPTY
 from moorage.engine.chunks import Chunks
-from moorage.engine.columns import ClassColumns, ProviderState, loads
+from moorage.engine.columns import ClassColumns, ProviderState, entries
 from moorage.engine.domains import numbered
 from moorage.engine.draft import Draft
 from moorage.engine.forest import Forest, Grouping
@@ -273,12 +273,11 @@ class Snapshot:
             return found
         found = found.copy()
         for row, position in positions:
-            rest = [one for one in self.state(row).bookings if one.consumer not in without]
-            load = loads(rest, self.taken_at)[0].get(resource_class)
-            found[position] = 0 if load is None else load.base
-            if load is not None and load.spans:
-                timed = Spans.of((0, *span) for span in load.spans)
-                found[position] += int(peaks(timed, 1, period)[0])
+            state = self.state(row)
+            rest = tuple(one for one in state.bookings if one.consumer not in without)
+            load = entries(replace(state, bookings=rest), self.taken_at)[0][resource_class][1]
+            timed = Spans.of((0, *span) for span in load.every)
+            found[position] = load.base + int(peaks(timed, 1, period)[0])
         return found
 
     # --- derived once -----------------------------------------------------------------------

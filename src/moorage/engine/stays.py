@@ -111,5 +111,8 @@ def _plenty(rows: NDArray[np.int32], size: int, unit: int) -> ClassColumns:
         updated_at=zeros,
         base=zeros,
         timed=NOTHING,
+        taken=zeros,
+        taking=NOTHING,
+        down=NOTHING,
         stepped=False,
     )

@@ -48,6 +48,8 @@ class Spans:
 
     def and_also(self, other: Spans) -> Spans:
         """These spans and the other ones."""
+        if not len(other):
+            return self
         return Spans(
             np.concatenate((self.owner, other.owner)),
             np.concatenate((self.start, other.start)),

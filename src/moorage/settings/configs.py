@@ -107,6 +107,7 @@ def configure(effective: Effective) -> Settings:
             notice=value["notice"],
             longest_lease=value["longest_lease"],
             horizon=value["lease_horizon"],
+            buckets=tuple(sorted({0, *value["capacity_buckets"]})),
             reservations=value["lease_reservations"],
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],

@@ -39,6 +39,8 @@ class Limits:
     """Where counting `max_additional` stops; an answer that reaches it means "at least"."""
     tenant_additional: int = 10
     """The largest `max_additional` told to a tenant: cloud totals are not theirs to see."""
+    buckets: tuple[int, ...] = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+    """Counts of capacity are told to tenants as the largest of these that they reach."""
     attempts: int = 25
     """How often a request is tried that others overtake, while its time limit lasts."""
     page: int = 1000

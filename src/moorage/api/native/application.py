@@ -123,6 +123,7 @@ def _responder(
             body=None if decoder is None else _body(req, decoder),
             matched=protocol.if_match(header),
             match_given=header is not None,
+            may=lambda rule: access(rule, caller, caller.project_id),
             described=described,
         )
         req.context.call = call

@@ -38,6 +38,8 @@ class Call:
     matched: int | None = None
     """The generation in `If-Match`."""
     match_given: bool = False
+    may: Callable[[str], bool] = lambda _: False
+    """Whether the caller meets a further rule, by its name."""
     described: Callable[[], Raw] = Raw
     """The OpenAPI document of every route that is served here."""
 

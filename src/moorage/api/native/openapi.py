@@ -29,6 +29,16 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     "state": {"type": "string", "enum": [state.value for state in LeaseState]},
     "keep_resources": {"type": "boolean"},
     "instance": {"type": "boolean", "description": "With the replayable problem; operators only"},
+    "from": {"type": "string", "format": "date-time", "description": "Default: now"},
+    "to": {"type": "string", "format": "date-time", "description": "Default: 30 days later"},
+    "zone": {"type": "string", "description": "A domain; tenants know zones only"},
+    "flavor": {"type": "string", "description": "How many of it fit; by id or name"},
+    "resources": {"type": "string", "examples": ["VCPU:4,MEMORY_MB:8192"]},
+    "required": {"type": "string", "description": "Traits: A,B|C,!D is A, one of B and C, no D"},
+    "step": {"type": "string", "description": "Tell the worst of each step, such as PT1H"},
+    "by": {"type": "string", "description": "A level, such as zone, to tell domains apart by"},
+    "count": {"type": "integer", "minimum": 1, "description": "How many shall fit"},
+    "duration": {"type": "string", "description": "For how long, such as PT4H"},
     "compliance": {"type": "boolean", "description": "With what is violated at present"},
 }
 

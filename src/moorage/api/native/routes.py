@@ -7,10 +7,12 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.api.native import answers_capacity as counted
 from moorage.api.native import answers_leases as leased
 from moorage.api.native import answers_operator as told
 from moorage.api.native import answers_templates as made
 from moorage.api.native import (
+    capacity,
     claims,
     decisions,
     ensembles,
@@ -23,6 +25,7 @@ from moorage.api.native import (
     members,
     policies,
     requests,
+    requests_capacity,
     requests_leases,
     requests_templates,
     templates,
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 ANYONE, READER, MEMBER, OPERATOR = Access.ANYONE, Access.READER, Access.MEMBER, Access.OPERATOR
 PAGE = ("limit", "marker")
+SCOPE = ("from", "to", "zone", "flavor", "resources", "required")
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
@@ -90,6 +94,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/flavors/load", OPERATOR, "moorage:flavors:load", flavors.load, "Load `openstack flavor list --long -f json`", request=asked.FlavorLoad, response=told.Flavors, mutates=True),
     Route("GET", "/flavors/{name}", READER, "moorage:flavors:show", flavors.show, "Show a flavor by id or name", response=told.OneFlavor),
     Route("DELETE", "/flavors/{name}", OPERATOR, "moorage:flavors:delete", flavors.delete, "Forget a flavor", status=204, mutates=True),
+    Route("GET", "/capacity", READER, "moorage:capacity:show", capacity.show, "Capacity over time, by resource class, and how many of a size fit", response=counted.OneCapacity, query=(*SCOPE, "step", "by")),
+    Route("POST", "/capacity/fit", READER, "moorage:capacity:fit", capacity.fit, "How many more fit, and what limits it", request=requests_capacity.FitCreate, response=counted.OneFit),
+    Route("GET", "/capacity/windows", READER, "moorage:capacity:windows", capacity.windows, "When so many fit for so long", response=counted.Windows, query=(*SCOPE, "count", "duration")),
     Route("GET", "/topology/domains", OPERATOR, "moorage:topology:show", fleet.show_topology, "Show all trees", response=told.OneTopology),
     Route("PUT", "/topology/domains", OPERATOR, "moorage:topology:update", fleet.put, "Replace all trees", request=asked.TopologyPut, response=told.OneTopology, mutates=True),
     Route("GET", "/fleet", OPERATOR, "moorage:fleet:show", fleet.show, "Hosts with their domains, capacity and use", response=told.OneFleet),
@@ -98,6 +105,10 @@ ROUTES: tuple[Route, ...] = (
 )
 # fmt: on
 
+EXACT: Final = "moorage:capacity:exact"
+"""Who meets it sees capacity in exact numbers and totals; others rough counts, free or busy."""
+FURTHER: Final[Mapping[str, Access]] = MappingProxyType({EXACT: OPERATOR})
+"""Rules of no route: what somebody sees of an answer."""
 
 CLOCK: Final[Mapping[str, Access]] = MappingProxyType(
     {"moorage:clock:show": READER, "moorage:clock:update": OPERATOR}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.native.access import MEMBERS, READERS, Access
-from moorage.api.native.routes import CLOCK, ROUTES
+from moorage.api.native.routes import CLOCK, FURTHER, ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +26,7 @@ _ALIASES: Final = {
 _LEAST: Final[Mapping[str, Access]] = {
     **{route.rule: route.access for route in ROUTES if route.rule},
     **CLOCK,
+    **FURTHER,
 }
 
 KNOWN: Final[Mapping[str, str]] = {

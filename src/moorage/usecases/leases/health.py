@@ -87,7 +87,7 @@ def _without_room(
     now = snapshot.taken_at
     kept = [one for one in state.bookings if not _kept_for_a_lease(one)]
     for one in reserved:
-        if overflow(state.provider.inventories, kept, one.amounts, one.period, now) is None:
+        if overflow(state, kept, one.amounts, one.period, now) is None:
             kept.append(one)
         else:
             yield one

@@ -159,7 +159,7 @@ def _beside(
     for uuid, amounts in wanted.items():
         state = snapshot.state(snapshot.row_of[uuid])
         rest = [one for one in state.bookings if one.consumer not in own]
-        at = overflow(state.provider.inventories, rest, amounts, period, now)
+        at = overflow(state, rest, amounts, period, now)
         if at is not None:
             yield from (one for one in rest if one.period.start <= at < one.occupies_until(now))
 

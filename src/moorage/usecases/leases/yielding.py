@@ -151,8 +151,7 @@ def _on(
 
     def fits(gone: Collection[str]) -> bool:
         rest = (one for one in there if one.consumer not in gone)
-        inventories = state.provider.inventories
-        return overflow(inventories, rest, amounts, period, snapshot.taken_at) is None
+        return overflow(state, rest, amounts, period, snapshot.taken_at) is None
 
     for some in islice(_sets([one.consumer for one in here]), _MOST_TRIED):
         if fits(some):
@@ -214,8 +213,7 @@ def ending(
     found: list[tuple[Instant, str]] = []
     for provider, amounts in taken.items():
         state = snapshot.state(snapshot.row_of[provider])
-        inventories = state.provider.inventories
-        at = overflow(inventories, state.bookings, amounts, stay, now)
+        at = overflow(state, state.bookings, amounts, stay, now)
         if at is None:
             continue
         lease = _lease_from(lease_of, (one for one in state.bookings if one.period.start == at))

@@ -1,0 +1,237 @@
+"""`/v1/capacity`: how much there is over time, how many more fit, and when."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from msgspec import UNSET
+
+from moorage.api.native import answers_capacity as told
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.reading import duration, instant
+from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.period import FOREVER, Period, format_duration, format_instant
+from moorage.domain.resources import NAME, amounts
+from moorage.usecases.capacity.copies import fit_described, fit_more
+from moorage.usecases.capacity.fit import fit_members
+from moorage.usecases.capacity.free import free_windows
+from moorage.usecases.capacity.over_time import capacity_over_time
+from moorage.usecases.capacity.scope import Scope
+from moorage.usecases.capacity.seen import Sight
+from moorage.usecases.templates import instantiate
+
+if TYPE_CHECKING:
+    from moorage.api.native.requests_capacity import FitBody, WindowBody
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.usecases.capacity.fit import Fit
+    from moorage.usecases.capacity.over_time import Amounts, Course
+
+EXACT: Final = "moorage:capacity:exact"
+_AMOUNT: Final = re.compile(r"([A-Z0-9_]+):(\d{1,10})", re.ASCII)
+
+
+def show(call: Call) -> Reply:
+    """GET: capacity over time."""
+    step = duration(call.query.get("step"), "step")
+    found = capacity_over_time(
+        call.parts, call.caller, _scope(call), step=step, by=call.query.get("by")
+    )
+    seen = _sight(call)
+    return Reply(
+        told.OneCapacity(
+            told.CapacityValue(
+                start=format_instant(found.window.start),
+                end=format_instant(found.window.end),
+                computed_at=format_instant(found.snapshot.taken_at),
+                revision=found.snapshot.revision,
+                step=None if step is None else format_duration(step),
+                exact=seen.exact,
+                parts=[_course(one, seen) for one in found.courses],
+            )
+        )
+    )
+
+
+def fit(call: Call) -> Reply:
+    """POST: how many more fit."""
+    body: FitBody = call.body.fit
+    window = _window(call, body.window)
+    limit = duration(body.time_limit, "fit.time_limit")
+    if sum(one is not None for one in (body.ensemble_id, body.template, body.flavor)) != 1:
+        raise InvalidDescription(
+            "say what shall fit: ensemble_id, template or flavor, one of them", path="fit"
+        )
+    if body.role is not None and body.ensemble_id is not None:
+        found = fit_members(
+            call.parts, call.caller, body.ensemble_id, body.role, window, time_limit=limit
+        )
+        return Reply(told.OneFit(_fit(found, _sight(call))))
+    if body.role is not None:
+        raise InvalidDescription("a role is one of an ensemble", path="fit.role")
+    if body.parameters and body.template is None:
+        raise InvalidDescription("parameters are a template's", path="fit.parameters")
+    if body.ensemble_id is not None:
+        found = fit_more(call.parts, call.caller, body.ensemble_id, window, time_limit=limit)
+    else:
+        described = _described(call, body)
+        found = fit_described(call.parts, call.caller, described, window, time_limit=limit)
+    return Reply(told.OneFit(_fit(found, _sight(call))))
+
+
+def _described(call: Call, body: FitBody) -> EnsembleDescription:
+    """What a template makes of its parameters, or one server of a flavor."""
+    store = call.parts.store
+    if body.template is not None:
+        return instantiate(store, call.caller, body.template, body.parameters)
+    name = store.flavor(str(body.flavor)).name
+    return read_ensemble({"name": name, "members": [{"name": "server", "flavor": body.flavor}]})
+
+
+def windows(call: Call) -> Reply:
+    """GET: when so many fit for so long."""
+    count = _count(call.query.get("count", "1"))
+    length = duration(call.query.get("duration"), "duration")
+    if length is None:
+        raise InvalidDescription("say for how long, such as duration=PT4H", path="duration")
+    found = free_windows(call.parts, call.caller, _scope(call), count=count, duration=length)
+    seen = _sight(call)
+    return Reply(
+        told.Windows(
+            windows=[
+                told.FreeWindow(
+                    earliest=format_instant(one.earliest),
+                    latest=format_instant(one.latest),
+                    count=max(seen.count(one.count), count),
+                )
+                for one in found.windows
+            ],
+            count=count,
+            duration=format_duration(length),
+            start=format_instant(found.window.start),
+            end=format_instant(found.window.end),
+            computed_at=format_instant(found.snapshot.taken_at),
+            revision=found.snapshot.revision,
+        )
+    )
+
+
+def _sight(call: Call) -> Sight:
+    return Sight(call.may(EXACT), call.parts.limits.buckets)
+
+
+def _scope(call: Call) -> Scope:
+    """The query's time, place and size.
+
+    Raises:
+        InvalidDescription: one of them cannot be understood.
+    """
+    query = call.query
+    since, until = query.get("from"), query.get("to")
+    required, forbidden = _traits(query.get("required", ""))
+    return Scope(
+        since=None if since is None else instant(since, "from"),
+        until=None if until is None else instant(until, "to"),
+        zone=query.get("zone"),
+        flavor=query.get("flavor"),
+        resources=amounts(_resources(query.get("resources", ""))),
+        required=required,
+        forbidden=forbidden,
+    )
+
+
+def _resources(text: str) -> dict[str, int]:
+    """`VCPU:4,MEMORY_MB:8192`."""
+    found = {}
+    for one in text.split(",") if text else ():
+        match = _AMOUNT.fullmatch(one)
+        if match is None:
+            raise InvalidDescription(
+                f"write CLASS:AMOUNT, such as VCPU:4, not {one!r}", path="resources"
+            )
+        found[match[1]] = int(match[2])
+    return found
+
+
+def _traits(text: str) -> tuple[tuple[frozenset[str], ...], frozenset[str]]:
+    """`A,B|C,!D`: A, one of B and C, and no D."""
+    required, forbidden = [], set()
+    for one in text.split(",") if text else ():
+        names = one.removeprefix("!").split("|")
+        if not all(NAME.fullmatch(name) for name in names) or (one[0] == "!" and len(names) > 1):
+            raise InvalidDescription(f"not a trait, A|B or !A: {one!r}", path="required")
+        if one.startswith("!"):
+            forbidden.add(names[0])
+        else:
+            required.append(frozenset(names))
+    return tuple(required), frozenset(forbidden)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:10]) > 0):
+        raise InvalidDescription(f"count is a positive number, not {text!r}", path="count")
+    return int(text[:10])
+
+
+def _window(call: Call, body: WindowBody | None) -> Period | None:
+    """The window in the body; null for both ends is as good as none."""
+    if body is None or (body.start is None and body.end is None):
+        return None
+    start = (
+        call.parts.store.now() if body.start is None else instant(body.start, "fit.window.start")
+    )
+    end = FOREVER if body.end is None else instant(body.end, "fit.window.end")
+    if end <= start:
+        raise InvalidDescription(
+            f"it must end after it starts, at {format_instant(start)}", path="fit.window.end"
+        )
+    return Period(start, end)
+
+
+def _course(one: Course, seen: Sight) -> told.Course:
+    return told.Course(
+        domain=one.domain,
+        hosts=one.hosts if seen.exact else UNSET,
+        resources={
+            name: [_amounts(row, seen) for row in rows] for name, rows in one.resources.items()
+        },
+        fit=None
+        if one.fits is None
+        else [told.Count(format_instant(row.at), seen.count(row.count)) for row in one.fits],
+    )
+
+
+def _amounts(row: Amounts, seen: Sight) -> told.Amounts:
+    return told.Amounts(
+        at=format_instant(row.at),
+        available=seen.count(row.available),
+        busy=seen.busy(row.total, row.available),
+        total=row.total if seen.exact else UNSET,
+        reserved=row.reserved if seen.exact else UNSET,
+        allocated=row.allocated if seen.exact else UNSET,
+    )
+
+
+def _fit(found: Fit, seen: Sight) -> told.Fit:
+    end = found.window.end
+    return told.Fit(
+        additional=seen.count(found.additional),
+        exact=found.exact and seen.whole(found.additional),
+        limited_by=[
+            told.Limit(
+                policy=one.policy,
+                role=one.role,
+                classes=list(one.classes),
+                needs=one.needs,
+                facts=dict(one.facts) if seen.exact else UNSET,
+            )
+            for one in found.limited_by
+        ],
+        quota_allows=found.quota_allows,
+        window=told.Window(
+            format_instant(found.window.start), None if end == FOREVER else format_instant(end)
+        ),
+        computed_at=format_instant(found.snapshot.taken_at),
+        revision=found.snapshot.revision,
+    )

@@ -1,0 +1,119 @@
+"""Capacity: how much there is over time, how many more fit, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from moorage.client.ensembles import answer
+from moorage.client.structs import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.client.transport import Transport
+
+_PATH = "/v1/capacity"
+
+
+class Amounts(msgspec.Struct, frozen=True):
+    """Units of one resource class from an instant on; tenants get no totals."""
+
+    at: str
+    available: int
+    busy: float
+    total: int | None = None
+    reserved: int | None = None
+    allocated: int | None = None
+
+
+class Count(msgspec.Struct, frozen=True):
+    """How many fit from an instant on."""
+
+    at: str
+    count: int
+
+
+class Course(msgspec.Struct, frozen=True):
+    """Some of the hosts, over time."""
+
+    domain: str | None
+    resources: dict[str, list[Amounts]]
+    fit: list[Count] | None = None
+    hosts: int | None = None
+
+
+class Capacity(msgspec.Struct, frozen=True):
+    """Capacity from `start` until `end`."""
+
+    start: str
+    end: str
+    computed_at: str
+    exact: bool
+    parts: list[Course]
+    step: str | None = None
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """What one more would run into."""
+
+    needs: str
+    policy: str | None = None
+    role: str | None = None
+    classes: list[str] = []
+    facts: dict[str, int] = {}
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """How many more fit; without `exact`, at least so many."""
+
+    additional: int
+    exact: bool
+    limited_by: list[Limit]
+    quota_allows: int | None = None
+
+
+class FreeWindow(msgspec.Struct, frozen=True):
+    """A stay may begin at any instant from `earliest` to `latest`."""
+
+    earliest: str
+    latest: str
+    count: int
+
+
+class FreeWindows(msgspec.Struct, frozen=True):
+    """When so many fit for so long."""
+
+    windows: list[FreeWindow]
+    count: int
+    duration: str
+    start: str
+    end: str
+
+
+class Capacities:
+    """`/v1/capacity`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+
+    def over_time(self, **said: str | None) -> Answer[Capacity]:
+        """Step functions of time; `since` is the API's `from`, `until` its `to`."""
+        reply = self._call("GET", _PATH, params=_params(said))
+        return answer(reply, "capacity", Capacity)
+
+    def fit(self, fit: Mapping[str, Any]) -> Answer[Fit]:
+        """How many more fit."""
+        return answer(self._call("POST", f"{_PATH}/fit", body={"fit": fit}), "fit", Fit)
+
+    def windows(self, **said: str | None) -> Answer[FreeWindows]:
+        """When so many fit for so long."""
+        reply = self._call("GET", f"{_PATH}/windows", params=_params(said))
+        value = msgspec.convert(reply.body, FreeWindows, strict=False)
+        return Answer(value, reply.body, reply.request_id)
+
+
+def _params(said: Mapping[str, str | None]) -> dict[str, str | int]:
+    names = {"since": "from", "until": "to"}
+    return {names.get(name, name): text for name, text in said.items() if text is not None}

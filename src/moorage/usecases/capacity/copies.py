@@ -1,0 +1,202 @@
+"""How many whole ensembles fit, as a template or a flavor describes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import Member, MemberName
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.period import SECOND
+from moorage.domain.requests import Objective
+from moorage.engine.build import build, state
+from moorage.engine.conflicts import any_placement
+from moorage.engine.problem import Verdict
+from moorage.engine.proved import solve
+from moorage.engine.windows import Party, joint
+from moorage.usecases.access import own_ensemble
+from moorage.usecases.additional import Room, additional
+from moorage.usecases.capacity.fit import Fit, limits_of, period_of, standing_there
+from moorage.usecases.closed import closed_hosts
+from moorage.usecases.create_ensemble import described
+from moorage.usecases.joint import find, request_for
+from moorage.usecases.limits import time_limit_within
+from moorage.usecases.proposal import Naming
+from moorage.usecases.soundness import check_names, check_policies
+from moorage.usecases.standing import standing
+
+if TYPE_CHECKING:
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Duration, Period
+    from moorage.engine.build import Built
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+_MEMBERS: Final = 5_000
+"""Members of all copies together, beyond which no further copy is looked for."""
+
+
+def fit_described(
+    parts: Parts,
+    caller: Caller,
+    description: EnsembleDescription,
+    window: Period | None,
+    *,
+    time_limit: Duration | None = None,
+) -> Fit:
+    """How many ensembles so described fit; see `fit_copies`.
+
+    Raises:
+        UnknownName, InvalidDescription, UnknownPolicy, Contradiction: as for an ensemble.
+        Busy: time ran out before it was clear whether one fits.
+    """
+    ensemble = described(parts, caller, description, Naming(parts.ids.uuid()))
+    snapshot = parts.store.snapshot()
+    check_policies(snapshot.topology, ensemble)
+    check_names(parts.store, caller, snapshot, ensemble)
+    return fit_copies(parts, ensemble, window, time_limit=time_limit)
+
+
+def fit_more(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    window: Period | None,
+    *,
+    time_limit: Duration | None = None,
+) -> Fit:
+    """How many more ensembles like a stored one fit beside it; see `fit_copies`.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        InvalidDescription, Busy: as for others.
+    """
+    stored = own_ensemble(parts.store, caller, ensemble_id)
+    fresh = tuple(Member(one.name, parts.ids.uuid()) for one in stored.members)
+    another = replace(stored, id=parts.ids.uuid(), members=fresh, salt=parts.ids.salt())
+    return fit_copies(parts, another, window, time_limit=time_limit)
+
+
+def fit_copies(
+    parts: Parts, ensemble: Ensemble, window: Period | None, *, time_limit: Duration | None
+) -> Fit:
+    """How many ensembles like this one fit, all at once, each under its own policies.
+
+    Args:
+        parts: the ports.
+        ensemble: one of them; it is placed nowhere.
+        window: when; None: from now on, for ever.
+        time_limit: for counting; then as long again to say what is in the way.
+
+    Raises:
+        InvalidDescription: it has no members, or the window lies in the past.
+        Busy: time ran out before it was clear whether one fits.
+    """
+    limit = time_limit_within(parts.limits, time_limit)
+    keepers = parts.store.keepers()
+    snapshot = parts.store.snapshot()
+    if not ensemble.members:
+        raise InvalidDescription("there is nothing to place: no role has members", path="fit")
+    period = period_of(parts, None, window, snapshot.taken_at)
+    stand = standing(snapshot, ensemble)
+    everyone = frozenset(one.name for one in ensemble.members)
+    request = request_for(ensemble, stand, everyone, period, Objective.PACK)
+    closed = closed_hosts(keepers.ensembles, snapshot, ensemble, period)
+    built = build(request, snapshot, closed=closed)
+    began = parts.stopwatch()
+    if len(ensemble.members) == 1 and not ensemble.policies:
+        # One role of one member: copies are members of a single ensemble without policies.
+        alone = replace(request, members=())
+        none = build(alone, snapshot, closed=closed)
+        room = additional(
+            parts.solver,
+            standing_there(none),
+            ensemble.roles[0],
+            most=parts.limits.additional,
+            time_limit=limit,
+        )
+        name = ensemble.roles[0].name
+        more = tuple(MemberName(name, i) for i in range(room.count + 1))
+        next_one = state(replace(request, members=more), built.terrain, closed=closed)
+    else:
+        copies = _Copies(parts, built, snapshot, ensemble, limit)
+        room = copies.count()
+        next_one = copies.refused
+    left = limit / SECOND * 2 - (parts.stopwatch() - began)
+    return Fit(
+        additional=room.count,
+        exact=room.exact,
+        limited_by=limits_of(parts, next_one, left) if room.exact else (),
+        quota_allows=_quota_of_copies(parts, ensemble),
+        window=period,
+        snapshot=snapshot,
+    )
+
+
+def _quota_of_copies(parts: Parts, ensemble: Ensemble) -> int:
+    held = parts.limits.held_members - parts.store.held(ensemble.project_id)
+    return max(held // len(ensemble.members), 0)
+
+
+class _Copies:
+    """Places copy after copy; where the next has no room, asks for all of them jointly."""
+
+    def __init__(
+        self, parts: Parts, built: Built, snapshot: Snapshot, ensemble: Ensemble, limit: Duration
+    ) -> None:
+        self._parts = parts
+        self._built = built
+        self._snapshot = snapshot
+        self._ensemble = ensemble
+        self._ends = parts.stopwatch() + limit / SECOND
+        self.refused = built
+        """The copy that had no room where the others stand."""
+
+    def count(self) -> Room:
+        """How many there are room for."""
+        number, most = (
+            0,
+            min(self._parts.limits.additional, _MEMBERS // len(self._built.request.members)),
+        )
+        try:
+            while number < most:
+                found = find(self._parts.solver, self.refused, time_limit=self._left(), seed=number)
+                if found is None:
+                    return self._jointly(number)
+                number += 1
+                terrain = self.refused.terrain.taking(list(found.places.values()))
+                self.refused = state(self._built.request, terrain, closed=self._built.closed)
+        except Busy:
+            if not number:
+                raise
+        return Room(number, exact=False)
+
+    def _jointly(self, number: int) -> Room:
+        """More than fit one after the other, if all of them together can be placed otherwise."""
+        if self._ensemble.keeps_others_out or any(r.groups for r in self._ensemble.roles):
+            # What copies are to each other, and which devices they share, is not stated jointly.
+            return Room(number, exact=number == 0)
+        if number == 0:
+            return Room(0, exact=True)
+        party = Party(self._built, MappingProxyType({}))
+        while (number + 1) * len(self._built.request.members) <= _MEMBERS:
+            problem = any_placement(joint([party] * (number + 1), self._snapshot))
+            try:
+                outcome = solve(self._parts.solver, problem, time_limit=self._left(), seed=number)
+            except Busy:
+                break
+            if outcome.verdict is Verdict.INFEASIBLE:
+                return Room(number, exact=True)
+            if outcome.verdict is not Verdict.FEASIBLE:
+                break
+            number += 1
+        return Room(number, exact=False)
+
+    def _left(self) -> Duration:
+        left = self._ends - self._parts.stopwatch()
+        if left <= 0:
+            raise Busy("time ran out while counting", retry_after=5)
+        return max(int(left * SECOND), 1)

@@ -1,0 +1,232 @@
+"""How many more members of a placed ensemble fit, now or in a window.
+
+Counted by the joint search, policies and all, everybody placed staying put. Leases that have not
+started move if that lets in one more, as they do for who really asks: so the number is the one
+that `extend` reaches one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import FOREVER, SECOND, Period
+from moorage.domain.requests import Objective
+from moorage.engine.build import build, state
+from moorage.engine.conflicts import POLICY, Deletion, Oracle, binding
+from moorage.engine.facts import facts, needs
+from moorage.engine.problem import Outcome, Verdict
+from moorage.usecases.access import own_ensemble
+from moorage.usecases.additional import Room, additional
+from moorage.usecases.closed import closed_hosts
+from moorage.usecases.create_ensemble import new_members
+from moorage.usecases.joint import Ask, Found, request_for
+from moorage.usecases.limits import time_limit_within
+from moorage.usecases.looking import Looking, Sight
+from moorage.usecases.proposal import Proposal
+from moorage.usecases.standing import standing
+from moorage.usecases.writing import ask_as, current_decision
+
+if TYPE_CHECKING:
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.build import Built
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+_BEYOND: Final = 20
+"""Members beyond the count that leases which move may let in, looked for one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What one more would run into: a policy, or resources, traits, ... of a role."""
+
+    policy: str | None
+    role: str | None
+    classes: tuple[str, ...]
+    needs: str
+    facts: tuple[tuple[str, int], ...]
+    """The numbers of the fleet it runs into; for operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """`additional` more fit over `window`; without `exact`, at least so many."""
+
+    additional: int
+    exact: bool
+    limited_by: tuple[Limit, ...]
+    quota_allows: int | None
+    """How many more the project may have; None where nothing bounds it."""
+    window: Period
+    snapshot: Snapshot
+
+
+def fit_members(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    role_name: str,
+    window: Period | None,
+    *,
+    time_limit: Duration | None = None,
+) -> Fit:
+    """How many more members of a role fit beside those that are placed.
+
+    Args:
+        parts: the ports.
+        caller: who asks.
+        ensemble_id: whose members.
+        role_name: of which role.
+        window: when; None: for as long as the ensemble's present decision or lease says.
+        time_limit: for counting; then as long again to say what is in the way.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        InvalidDescription: it has no such role, or the window lies in the past.
+    """
+    limit = time_limit_within(parts.limits, time_limit)
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    role = next((one for one in ensemble.roles if one.name == role_name), None)
+    if role is None:
+        raise InvalidDescription(f"no role {role_name}", path="fit.role")
+    keepers = parts.store.keepers()
+    decision = current_decision(parts.store, ensemble)
+    snapshot = parts.store.snapshot()
+    stand = standing(snapshot, ensemble)
+    period = period_of(parts, decision, window, snapshot.taken_at)
+    objective = Objective.SPREAD if decision is None else decision.objective
+    request = request_for(ensemble, stand, frozenset(), period, objective)
+    built = build(
+        request, snapshot, closed=closed_hosts(keepers.ensembles, snapshot, ensemble, period)
+    )
+    began = parts.stopwatch()
+    room = additional(
+        parts.solver, standing_there(built), role, most=parts.limits.additional, time_limit=limit
+    )
+    count = room.count
+    if window is None and room.exact and not _leased(parts, decision):
+        sight = Sight(snapshot, stand, keepers.ensembles)
+        room = _moving(parts, ensemble, decision, role, room, sight, limit)
+        count = room.count
+    first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
+    more = tuple(MemberName(role.name, first + i) for i in range(count + 1))
+    grown = state(
+        replace(request, members=(*request.members, *more), fixed=MappingProxyType(request.fixed)),
+        built.terrain,
+        closed=built.closed,
+    )
+    left = limit / SECOND * 2 - (parts.stopwatch() - began)
+    return Fit(
+        additional=count,
+        exact=room.exact,
+        limited_by=limits_of(parts, grown, left) if room.exact else (),
+        quota_allows=_quota(parts, ensemble),
+        window=period,
+        snapshot=snapshot,
+    )
+
+
+def standing_there(built: Built) -> Found:
+    """Those who stand, as an answer: nobody is placed."""
+    return Found(
+        built=built,
+        outcome=Outcome(Verdict.FEASIBLE, "none"),
+        hosts=built.request.fixed,
+        policies=(),
+        asked=frozenset(),
+        places=MappingProxyType({}),
+    )
+
+
+def period_of(
+    parts: Parts, decision: Decision | None, window: Period | None, now: Instant
+) -> Period:
+    """When they shall fit.
+
+    Raises:
+        InvalidDescription: that is over.
+    """
+    if window is not None:
+        if window.end <= now:
+            raise InvalidDescription("the window lies in the past", path="fit.window.end")
+        return Period(max(window.start, now), window.end)
+    if decision is None:
+        return Period(now)
+    if _leased(parts, decision):
+        return Period(max(decision.period.start, now), max(decision.period.end, now + 1))
+    return Period(now, decision.period.end if decision.period.end > now else FOREVER)
+
+
+def _leased(parts: Parts, decision: Decision | None) -> bool:
+    """Whether the places are an open lease's."""
+    if decision is None or decision.lease_id is None:
+        return False
+    return parts.store.lease(decision.lease_id).state is not LeaseState.CLOSED
+
+
+def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for with
+    parts: Parts,
+    ensemble: Ensemble,
+    decision: Decision | None,
+    role: Role,
+    room: Room,
+    sight: Sight,
+    time_limit: Duration,
+) -> Room:
+    """With members for whom others would move, by the very search that places them."""
+    ask = Ask() if decision is None else ask_as(decision)
+    present = [m.name.index for m in ensemble.members if m.name.role == role.name]
+    first, count = max(present, default=-1) + 1, room.count
+    ends = parts.stopwatch() + time_limit / SECOND
+    for _ in range(_BEYOND):
+        names = range(first, first + count + 1)
+        grown = ensemble.grown(role.name, new_members(parts.ids, role.name, names))
+        fresh = frozenset(MemberName(role.name, index) for index in names)
+        proposal = Proposal(grown, ensemble.generation, lambda _, fresh=fresh: fresh)  # type: ignore[misc]
+        try:
+            look = Looking(parts, proposal, ask, time_limit).look(sight)
+        except Busy:
+            return Room(count, exact=False)
+        if look.found is None:
+            return Room(count, exact=True)
+        count += 1
+        if parts.stopwatch() > ends:
+            break
+    return Room(count, exact=False)
+
+
+def _quota(parts: Parts, ensemble: Ensemble) -> int:
+    """How many more members the project's limits allow."""
+    limits = parts.limits
+    held = limits.held_members - parts.store.held(ensemble.project_id)
+    return max(min(limits.members - len(ensemble.members), held), 0)
+
+
+def limits_of(parts: Parts, built: Built, seconds: float) -> tuple[Limit, ...]:
+    """What stands in the way of a request that has no answer, as far as that is found in time."""
+    if seconds <= 0:
+        return ()
+    ends = parts.stopwatch() + seconds
+    oracle = Oracle(parts.solver, lambda: ends - parts.stopwatch())
+    core = next(Deletion(built, oracle).conflicts(), None)
+    if core is None:
+        return ()
+    turns = binding(built, core, oracle)
+    return tuple(
+        Limit(
+            policy=one.name if one.kind == POLICY else None,
+            role=None if one.kind == POLICY else one.name,
+            classes=tuple(sorted(turns.get(one.name, ()))) if one.kind == "resources" else (),
+            needs=needs(built, one, turns),
+            facts=facts(built, (one,), turns),
+        )
+        for one in core.elements
+    )

@@ -1,0 +1,174 @@
+"""What a question about capacity is about: a time, some hosts, and the size of what shall fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.domain.errors import Forbidden, InvalidDescription, LimitExceeded, UnknownName
+from moorage.domain.period import DAY, SECOND, Period, format_instant
+from moorage.domain.topology import HOST, Level
+from moorage.engine.profile import hosts_where
+from moorage.usecases.closed import DISABLED_TRAIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.resources import Amounts, Trait
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+    Bools: TypeAlias = NDArray[np.bool_]
+
+ZONE: Final = "zone"
+"""The level of which tenants know the names."""
+AHEAD: Final = 30 * DAY
+"""How far ahead is looked unless it is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """When and where, and what shall fit there."""
+
+    since: Instant | None = None
+    """None: now."""
+    until: Instant | None = None
+    """None: `AHEAD` after the beginning."""
+    zone: str | None = None
+    """The name of a domain."""
+    flavor: str | None = None
+    resources: Amounts = field(default_factory=lambda: MappingProxyType({}))
+    required: tuple[frozenset[Trait], ...] = ()
+    forbidden: frozenset[Trait] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some of the hosts: those of one domain, or all that are asked about."""
+
+    domain: str | None
+    hosts: Bools
+    """[P] root rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What one member takes, and what its host must have."""
+
+    resources: Amounts
+    required: tuple[frozenset[Trait], ...]
+    forbidden: frozenset[Trait]
+
+
+def window_of(parts: Parts, scope: Scope, now: Instant) -> Period:
+    """The time in question.
+
+    Raises:
+        InvalidDescription: it begins in the past, or ends before it begins.
+        LimitExceeded: it ends beyond the horizon of leases.
+    """
+    start = now if scope.since is None else scope.since
+    if start < now:
+        raise InvalidDescription(
+            f"capacity is told from now on, {format_instant(now)}", path="from"
+        )
+    end = start + AHEAD if scope.until is None else scope.until
+    if end <= start:
+        raise InvalidDescription(
+            f"it must end after it starts, at {format_instant(start)}", path="to"
+        )
+    horizon = parts.limits.horizon
+    if end - now > horizon:
+        raise LimitExceeded(
+            "horizon in seconds", limit=horizon // SECOND, requested=(end - now) // SECOND
+        )
+    return Period(start, end)
+
+
+def size_of(parts: Parts, scope: Scope) -> Size:
+    """What shall fit: a flavor, and amounts instead of or besides its own.
+
+    Raises:
+        NotFound: no such flavor.
+    """
+    if scope.flavor is None:
+        return Size(scope.resources, scope.required, scope.forbidden)
+    flavor = parts.store.flavor(scope.flavor)
+    return Size(
+        MappingProxyType({**flavor.resources, **scope.resources}),
+        (*flavor.required, *scope.required),
+        flavor.forbidden | scope.forbidden,
+    )
+
+
+def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: Size) -> Bools:
+    """[P] the hosts in question: in the zone, with the traits, and not disabled.
+
+    Raises:
+        UnknownName: no such domain, that this caller may know of.
+    """
+    within = None if scope.zone is None else _domain(snapshot, caller, scope.zone)
+    return hosts_where(
+        snapshot,
+        required=size.required,
+        forbidden=size.forbidden | {DISABLED_TRAIT},
+        within=within,
+    )
+
+
+def parts_by(
+    snapshot: Snapshot, caller: Caller, hosts: Bools, level: str | None, zone: str | None
+) -> tuple[Part, ...]:
+    """The hosts by the domains of a level, by name; without a level, all of them as one.
+
+    Raises:
+        UnknownName: no tree has such a level.
+        Forbidden: a tenant asked for another level than zones.
+    """
+    if level is None:
+        return (Part(zone, hosts),)
+    if not caller.operator and level != ZONE:
+        raise Forbidden("only operators see capacity by other levels than zone")
+    found = next((one for one in _levels(snapshot) if one.name == level), None)
+    if found is None:
+        raise UnknownName("level", level, path="by")
+    numbers, names = snapshot.domains(found), snapshot.domain_names(found)
+    every = (Part(name, hosts & (numbers == n)) for n, name in enumerate(names))
+    return tuple(sorted((one for one in every if one.hosts.any()), key=lambda one: str(one.domain)))
+
+
+def grid(window: Period, step: Duration, most: int) -> NDArray[np.int64]:
+    """Where steps of a length begin in a window; the last may be cut short.
+
+    Raises:
+        InvalidDescription: there are more than `most`.
+    """
+    count = -(-(window.end - window.start) // step)
+    if count > most:
+        raise InvalidDescription(f"that is {count} steps; at most {most} are told", path="step")
+    return window.start + step * np.arange(count, dtype=np.int64)
+
+
+def _domain(snapshot: Snapshot, caller: Caller, name: str) -> Bools:
+    found = np.zeros(len(snapshot.alive), dtype=np.bool_)
+    known = False
+    for level in _levels(snapshot):
+        names = snapshot.domain_names(level)
+        if name in names and (caller.operator or level.name == ZONE):
+            found |= snapshot.domains(level) == names.index(name)
+            known = True
+    if not known:
+        raise UnknownName("domain", name, path="zone")
+    return found
+
+
+def _levels(snapshot: Snapshot) -> Iterator[Level]:
+    for tree, names in snapshot.topology.levels.items():
+        yield from (Level(tree, name) for name in names if name != HOST)

@@ -1,0 +1,186 @@
+"""Capacity over the native API: what is told, to whom, and what is refused."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+
+FLEET = """
+fleet: small
+topology:
+  location:
+    levels: [zone, rack]
+    domains:
+      - {name: az1, level: zone}
+      - {name: "r{n}", count: 2, level: rack, parent: az1}
+hosts:
+  - name: "h{n}"
+    count: 4
+    inventories: {VCPU: 16, MEMORY_MB: 32768}
+    place: {location: {name: "r{n}", count: 2}}
+flavors:
+  - {name: m1.large, resources: {VCPU: 6, MEMORY_MB: 8192}}
+"""
+DAY = {"from": "2026-11-21T09:00:00Z", "to": "2026-11-22T09:00:00Z"}
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service(FLEET)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def idle() -> Iterator[Service]:
+    """One that nothing is written to."""
+    made = Service(FLEET)
+    yield made
+    made.close()
+
+
+def asked(service: Service, path: str, *, caller: Any = OPERATOR, **query: str) -> Any:
+    answer = service.call("GET", path, caller=caller, query=query)
+    assert answer.status_code == 200, answer.json
+    return answer.json
+
+
+def leased(service: Service, count: int, start: str, end: str) -> None:
+    body = {
+        "name": "later",
+        "start": start,
+        "end": end,
+        "ensemble": {
+            "name": "later",
+            "members": [{"name": "s", "count": count, "flavor": "m1.large"}],
+        },
+    }
+    answer = service.call("POST", "/leases", {"lease": body})
+    assert answer.status_code == 201, answer.json
+
+
+def test_operators_see_totals_and_every_change(service: Service) -> None:
+    leased(service, 2, "2026-11-21T12:00:00Z", "2026-11-21T18:00:00Z")
+    found = asked(service, "/capacity", flavor="m1.large", **DAY)["capacity"]
+    (part,) = found["parts"]
+    assert found["exact"]
+    assert part["hosts"] == 4
+    rows = [
+        (row["at"][11:16], row["total"], row["reserved"], row["allocated"], row["available"])
+        for row in part["resources"]["VCPU"]
+    ]
+    assert rows == [("09:00", 64, 0, 0, 64), ("12:00", 64, 12, 0, 52), ("18:00", 64, 0, 0, 64)]
+    counts = [(row["at"][11:16], row["count"]) for row in part["fit"]]
+    assert counts == [("09:00", 8), ("12:00", 6), ("18:00", 8)]
+
+
+def test_a_step_tells_the_worst_of_it(service: Service) -> None:
+    leased(service, 2, "2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z")
+    found = asked(service, "/capacity", flavor="m1.large", step="PT5H", by="rack", **DAY)
+    parts = found["capacity"]["parts"]
+    assert [one["domain"] for one in parts] == ["r1", "r2"]
+    first = [sum(one["fit"][step]["count"] for one in parts) for step in range(5)]
+    assert first == [6, 8, 8, 8, 8]
+    assert [sum(one["resources"]["VCPU"][0][key] for one in parts) for key in ("reserved",)] == [12]
+
+
+def test_tenants_see_free_or_busy_and_rough_counts(service: Service) -> None:
+    found = asked(service, "/capacity", caller=TENANT, flavor="m1.large", **DAY)["capacity"]
+    (part,) = found["parts"]
+    assert not found["exact"]
+    assert set(part) == {"domain", "resources", "fit"}
+    (row,) = part["resources"]["VCPU"]
+    assert set(row) == {"at", "available", "busy"}
+    assert (row["available"], row["busy"]) == (50, 0.0)
+    assert part["fit"][0]["count"] == 5  # 8, rounded down
+    fit = {"fit": {"flavor": "m1.large"}}
+    said = service.call("POST", "/capacity/fit", fit).json["fit"]
+    assert (said["additional"], said["exact"]) == (5, False)
+    assert "facts" not in str(said)
+    said = service.call("POST", "/capacity/fit", fit, caller=OPERATOR).json["fit"]
+    assert (said["additional"], said["exact"]) == (8, True)
+    assert "h1" not in str(found)
+
+
+def test_zones_are_for_tenants_racks_are_not(service: Service) -> None:
+    asked(service, "/capacity", caller=TENANT, by="zone", **DAY)
+    asked(service, "/capacity", caller=TENANT, zone="az1", **DAY)
+    for query, code in ({"by": "rack"}, "forbidden"), ({"zone": "r1"}, "unknown_name"):
+        answer = service.call("GET", "/capacity", query=query)
+        assert answer.json["errors"][0]["code"] == f"ensemble.{code}"
+    found = asked(service, "/capacity", zone="r1", **DAY)["capacity"]["parts"][0]
+    assert found["hosts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ({"from": "2026-11-20T09:00:00Z"}, "from"),
+        ({"to": "2026-11-21T09:00:00Z"}, "to"),
+        ({"from": "yesterday"}, "from"),
+        ({"step": "PT1S"}, "step"),
+        ({"step": "PT0S"}, "step"),
+        ({"resources": "VCPU"}, "resources"),
+        ({"resources": "VCPU:0"}, "resources.VCPU"),
+        ({"required": "!A|B"}, "required"),
+        ({"by": "shelf"}, "by"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(idle: Service, query: dict[str, str], path: str) -> None:
+    answer = idle.call("GET", "/capacity", caller=OPERATOR, query=query)
+    assert answer.status_code == 400
+    assert answer.json["errors"][0]["path"] == path
+
+
+def test_beyond_the_horizon_is_over_quota(service: Service) -> None:
+    answer = service.call("GET", "/capacity", query={"to": "2036-11-21T09:00:00Z"})
+    assert (answer.status_code, answer.json["errors"][0]["code"]) == (
+        403,
+        "ensemble.quota_exceeded",
+    )
+
+
+def test_windows_in_which_so_many_fit(service: Service) -> None:
+    leased(service, 4, "2026-11-21T12:00:00Z", "2026-11-21T18:00:00Z")
+    found = asked(
+        service, "/capacity/windows", flavor="m1.large", count="5", duration="PT2H", **DAY
+    )
+    assert [(one["earliest"][11:], one["latest"][11:]) for one in found["windows"]] == [
+        ("09:00:00Z", "10:00:00Z"),
+        ("18:00:00Z", "07:00:00Z"),
+    ]
+    never = asked(service, "/capacity/windows", flavor="m1.large", count="9", duration="PT2H")
+    assert never["windows"] == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"duration": "PT1H"},
+        {"flavor": "m1.large"},
+        {"flavor": "m1.large", "duration": "P60D"},
+        {"flavor": "m1.large", "duration": "PT1H", "count": "0"},
+    ],
+)
+def test_windows_of_nothing_are_refused(idle: Service, query: dict[str, str]) -> None:
+    assert idle.call("GET", "/capacity/windows", query=query).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("fit", "status"),
+    [
+        ({}, 400),
+        ({"flavor": "m1.large", "template": "x"}, 400),
+        ({"flavor": "m1.large", "role": "x"}, 400),
+        ({"flavor": "m1.large", "parameters": {"n": 1}}, 400),
+        ({"flavor": "unknown"}, 404),
+        ({"template": "unknown"}, 404),
+        ({"ensemble_id": "00000000-0000-4000-8000-000000000000"}, 404),
+        ({"flavor": "m1.large", "window": {"end": "2026-11-20T09:00:00Z"}}, 400),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(idle: Service, fit: dict[str, Any], status: int) -> None:
+    assert idle.call("POST", "/capacity/fit", {"fit": fit}).status_code == status
+    assert idle.clock.now() == NINE

@@ -1,0 +1,115 @@
+"""What `fit` predicts is what extending one by one reaches; copies are what really fits."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import Infeasible
+from moorage.domain.leases import Terms
+from moorage.domain.period import HOUR, Period
+from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+from moorage.usecases.capacity.copies import fit_described
+from moorage.usecases.capacity.fit import fit_members
+from moorage.usecases.change_ensemble import Change, change_ensemble
+from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.joint import Ask
+from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.leases.create import create_lease
+from moorage.usecases.proposal import Naming
+
+FLEET = """
+fleet: tiny
+topology:
+  location: {levels: [rack], domains: [{name: "r{n}", count: 2, level: rack}]}
+hosts:
+  - name: "h{n}"
+    count: 4
+    inventories: {VCPU: 6}
+    place: {location: {name: "r{n}", count: 2}}
+"""
+POLICIES: dict[str, dict[str, Any]] = {
+    "apart": {"name": "apart", "type": "anti-affinity", "members": ["w"]},
+    "even": {
+        "name": "even", "type": "spread", "members": ["w"], "level": "rack", "max_skew": 1,
+    },
+    "survive": {
+        "name": "survive", "type": "survive", "members": ["w"], "level": "rack",
+        "lose": 1, "keep": 1,
+    },
+}  # fmt: skip
+
+
+def described(size: int, count: int, policies: list[str]) -> Any:
+    return read_ensemble(
+        {
+            "name": "e",
+            "members": [{"name": "w", "count": count, "resources": {"VCPU": size}}],
+            "policies": [POLICIES[one] for one in policies],
+        }
+    )
+
+
+def leased(service: Service, size: int, count: int, start: int) -> None:
+    parts = service.parts
+    period = Period(NINE + start * HOUR, NINE + (start + 5) * HOUR)
+    asked = LeaseAsk("later", Terms(period), description=described(size, count, []))
+    create_lease(parts, OPERATOR, asked, Naming(parts.ids.uuid()))
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    size=st.integers(1, 4),
+    policies=st.lists(st.sampled_from(sorted(POLICIES)), unique=True, max_size=2),
+    others=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 9)), max_size=2),
+)
+def test_fit_is_what_extending_one_by_one_reaches(
+    size: int, policies: list[str], others: list[tuple[int, int]]
+) -> None:
+    service = Service(FLEET)
+    parts = service.parts
+    try:
+        for amount, start in others:
+            leased(service, amount, 1, start)
+        try:
+            made = create_ensemble(
+                parts, TENANT, described(size, 2, policies), Ask(), Naming(parts.ids.uuid())
+            )
+        except Infeasible:
+            return
+        found = fit_members(parts, TENANT, made.ensemble.id, "w", None)
+        assert found.exact
+        reached = 0
+        while True:
+            change = Change(members=({"name": "w", "count": 3 + reached},), generation=None)
+            try:
+                change_ensemble(parts, TENANT, made.ensemble.id, change, None)
+            except Infeasible:
+                break
+            reached += 1
+        assert found.additional == reached
+    finally:
+        service.close()
+
+
+def test_what_limits_is_named() -> None:
+    service = Service(FLEET)
+    made = create_ensemble(
+        service.parts, TENANT, described(1, 2, ["apart"]), Ask(), Naming(service.parts.ids.uuid())
+    )
+    found = fit_members(service.parts, TENANT, made.ensemble.id, "w", None)
+    assert (found.additional, [one.policy for one in found.limited_by]) == (2, ["apart"])
+    service.close()
+
+
+@pytest.mark.parametrize(("start", "count"), [(0, 1), (5, 2), (4, 1)])
+def test_copies_fit_in_their_window(start: int, count: int) -> None:
+    """A copy takes 4 of 6 in each of two racks; for five hours a lease takes one of the hosts."""
+    service = Service(FLEET)
+    leased(service, 4, 1, 0)
+    window = Period(NINE + start * HOUR, NINE + (start + 4) * HOUR)
+    found = fit_described(service.parts, TENANT, described(4, 2, ["survive"]), window)
+    assert (found.additional, found.exact) == (count, True)
+    service.close()
