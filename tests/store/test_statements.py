@@ -36,3 +36,32 @@ def test_a_statement_that_is_kept_is_worded_once_for_each_length_of_its_lists() 
     assert three.text.count("?") == 3
     assert speech.worded(statement, {"ids": ["x", "y"]}) is two
     assert list(three.arguments({"ids": ["a", "b", "c"]})) == ["a", "b", "c"]
+
+
+def test_questions_that_differ_in_values_alone_share_their_words() -> None:
+    """Each has its own values, at the places of its own text, also where one is needed twice."""
+    speech = Speech(sqlite.dialect(paramstyle="qmark"))
+    named = bindparam("now")
+    found = [
+        speech.worded(
+            select(ROWS.body)
+            .where(ROWS.id == f"id-{n}", ROWS.number > named, ROWS.name != f"id-{n}")
+            .limit(n),
+            {"now": 5},
+        )
+        for n in (1, 2)
+    ]
+    assert found[0].text is found[1].text
+    assert [list(one.arguments({"now": 5})) for one in found] == [
+        ["id-1", 5, "id-1", 1, 0][: found[0].text.count("?")],
+        ["id-2", 5, "id-2", 2, 0][: found[0].text.count("?")],
+    ]
+
+
+def test_lists_within_a_question_keep_their_own_length() -> None:
+    """A list that is no parameter is part of the text."""
+    speech = Speech(sqlite.dialect(paramstyle="qmark"))
+    for some in (["a"], ["a", "b", "c"]):
+        found = speech.worded(select(ROWS.body).where(ROWS.id.in_(some)), {})
+        assert found.text.count("?") == len(some)
+        assert list(found.arguments({})) == some

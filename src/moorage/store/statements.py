@@ -2,15 +2,16 @@
 
 SQLAlchemy knows how each database wants a statement worded; running each one through it costs
 several times what the driver and the database need (ADR-0004). So its constructs stay the only
-place where SQL is written, and `Speech` words each of them once, as long as it lives: those made
-where a module is loaded once and for all, those made for one use each time.
+place where SQL is written, and `Speech` words each of them once, as long as it lives. Those that
+are made for one use are worded once too, as far as they differ in nothing but the values in them:
+SQLAlchemy's own cache key (`HasCacheKey`) tells what they have in common.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
@@ -21,6 +22,7 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Insert,
+    Select,
     Text,
     bindparam,
 )
@@ -105,10 +107,16 @@ class Worded:
     def rows(self, columns: Callable[[], Sequence[str]]) -> Callable[[Any], Any]:
         """What makes rows; `columns` names the columns, and is asked once."""
         if self.row is None:
-            kind: Any = namedtuple("Row", columns(), rename=True)  # type: ignore[misc]  # noqa: PYI024 - its fields are known at run time
-            # As `_make` does, which counts the values first.
-            self.row = partial(tuple.__new__, kind)
+            self.row = _row_maker(tuple(columns()))
         return self.row
+
+
+@cache
+def _row_maker(columns: tuple[str, ...]) -> Callable[[Any], Any]:
+    """What makes a row of a tuple. The statements name the columns, so there are few kinds."""
+    kind: Any = namedtuple("Row", columns, rename=True)  # type: ignore[misc]  # noqa: PYI024 - its fields are known at run time
+    # As `_make` does, which counts the values first.
+    return partial(tuple.__new__, kind)
 
 
 def _plain(construct: ClauseElement) -> Any:  # noqa: ANN401 - any construct
@@ -118,27 +126,49 @@ def _plain(construct: ClauseElement) -> Any:  # noqa: ANN401 - any construct
     return visitors.replacement_traverse(plain, {}, _with_lists)
 
 
+@dataclass(slots=True)
 class _Statement:
     """The texts of a construct, by the shape of what is given with it.
 
     It does not keep the construct: that would keep it known for ever, used again or not.
     """
 
-    __slots__ = ("inserts", "lists", "texts", "varies")
+    texts: dict[tuple[object, ...], Worded]
+    inserts: bool = False
+    lists: tuple[str, ...] = ()
+    varies: bool = False
 
-    def __init__(self, construct: ClauseElement, *, arrays: bool) -> None:
-        self.inserts = isinstance(construct, Insert)
-        found = visitors.iterate(_plain(construct))
-        lists = (one.name for one in found if isinstance(one, _Among))
-        self.lists = () if arrays else tuple(lists)
-        self.varies = self.inserts or bool(self.lists)
-        self.texts: dict[tuple[object, ...], Worded] = {}
+    @classmethod
+    def of(cls, construct: ClauseElement, *, arrays: bool) -> _Statement:
+        """That of a construct that has not been worded yet."""
+        inserts = isinstance(construct, Insert)
+        among = (one for one in visitors.iterate(_plain(construct)) if isinstance(one, _Among))
+        lists = () if arrays else tuple(one.name for one in among)
+        return cls({}, inserts, lists, varies=inserts or bool(lists))
 
     def shape(self, given: Parameters) -> tuple[object, ...]:
         """What the text depends on: the columns of an insertion, the lengths of lists."""
         if self.inserts:
             return tuple(given)
         return tuple(len(given[name]) for name in self.lists)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """What questions have in common that differ in nothing but the values in them."""
+
+    text: str
+    slots: Sequence[tuple[str | None, Any]]
+    """As those of `Worded`, with the values of the first such question."""
+    own: Mapping[int, int]
+    """Placeholders with values that each question has of its own, and their positions there."""
+
+    def with_values(self, values: Sequence[BindParameter[Any]]) -> _Statement:
+        """One of them, by the values that it has."""
+        slots = list(self.slots)
+        for number, place in self.own.items():
+            slots[number] = (None, values[place].effective_value)
+        return _Statement({(): Worded(self.text, slots, frozenset())})
 
 
 class Speech:
@@ -148,17 +178,44 @@ class Speech:
         self.dialect = dialect
         self._arrays = dialect.name == "postgresql"
         self._known: WeakKeyDictionary[ClauseElement, _Statement] = WeakKeyDictionary()
+        self._patterns: dict[object, _Pattern] = {}
+        """As many as the code has ways to ask."""
 
     def worded(self, construct: ClauseElement, given: Parameters) -> Worded:
         """The text of a construct for parameters like these."""
         statement = self._known.get(construct)
         if statement is None:
-            statement = self._known[construct] = _Statement(construct, arrays=self._arrays)
+            statement = self._known[construct] = self._met(construct)
         shape = statement.shape(given) if statement.varies else ()
         found = statement.texts.get(shape)
         if found is None:
             found = statement.texts[shape] = self._word(construct, statement, given)
         return found
+
+    def _met(self, construct: ClauseElement) -> _Statement:
+        """A construct that is new; perhaps others were like it."""
+        # The one thing that is not public: SQLAlchemy offers its cache to its own engines alone.
+        key = construct._generate_cache_key() if isinstance(construct, Select) else None  # noqa: SLF001
+        if key is None or any(one.expanding for one in key.bindparams):
+            # The text of a list depends on its length.
+            return _Statement.of(construct, arrays=self._arrays)
+        pattern = self._patterns.get(key.key)
+        if pattern is None:
+            pattern = self._patterns[key.key] = self._pattern(construct, key.bindparams)
+        return pattern.with_values(key.bindparams)
+
+    def _pattern(self, construct: ClauseElement, values: Sequence[BindParameter[Any]]) -> _Pattern:
+        compiled: Any = construct.compile(dialect=self.dialect)
+        places = {one: place for place, one in enumerate(values)}
+        slots: list[tuple[str | None, Any]] = []
+        own: dict[int, int] = {}
+        for number, name in enumerate(compiled.positiontup or ()):
+            bound = compiled.binds[name]
+            slots.append(_slot(name, compiled))
+            # A limit is worded by a clone of what the key has.
+            if not bound.required and (origins := bound._cloned_set & places.keys()):  # noqa: SLF001
+                own[number] = places[origins.pop()]
+        return _Pattern(str(compiled), slots, own)
 
     def _word(self, construct: ClauseElement, statement: _Statement, given: Parameters) -> Worded:
         compiled: Any = _plain(construct).compile(
