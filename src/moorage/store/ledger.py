@@ -149,11 +149,7 @@ class Ledger:
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
         """See `Store`."""
-        return self._backend.read(
-            lambda connection: read.one(
-                connection, tables.ensembles, "ensemble", bodies.ENSEMBLE, ensemble_id
-            )
-        )
+        return read.one(self._backend, tables.ensembles, "ensemble", bodies.ENSEMBLE, ensemble_id)
 
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = _WHOLE_LEDGER
@@ -174,7 +170,7 @@ class Ledger:
     def keepers(self) -> Keepers:
         """See `Store`. Read in again only after one of them has changed."""
         known = self._keepers
-        revision = self._backend.read(read.keepers_revision)
+        revision = read.keepers_revision(self._backend)
         if known is None or known.revision != revision:
             known = self._keepers = self._backend.read(read.keepers)
         return known
@@ -187,11 +183,7 @@ class Ledger:
 
     def decision(self, decision_id: str) -> Decision:
         """See `Store`."""
-        return self._backend.read(
-            lambda connection: read.one(
-                connection, tables.decisions, "decision", bodies.DECISION, decision_id
-            )
-        )
+        return read.one(self._backend, tables.decisions, "decision", bodies.DECISION, decision_id)
 
     def decisions(
         self,
@@ -215,9 +207,7 @@ class Ledger:
 
     def claim(self, claim_id: str) -> Claim:
         """See `Store`."""
-        return self._backend.read(
-            lambda connection: read.one(connection, tables.claims, "claim", bodies.CLAIM, claim_id)
-        )
+        return read.one(self._backend, tables.claims, "claim", bodies.CLAIM, claim_id)
 
     def claims(self, *, decision_id: str) -> Sequence[Claim]:
         """See `Store`."""
@@ -270,9 +260,7 @@ class Ledger:
 
     def lease(self, lease_id: str) -> Lease:
         """See `Store`."""
-        return self._backend.read(
-            lambda connection: read.one(connection, tables.leases, "lease", bodies.LEASE, lease_id)
-        )
+        return read.one(self._backend, tables.leases, "lease", bodies.LEASE, lease_id)
 
     def leases(
         self,

@@ -89,6 +89,7 @@ _DUE_IN_LANE = _DUE_EFFECTS.where(tables.effects.c.lane == bindparam("lane"))
 _CLASSES = select(_classes.name, _classes.updated_at).order_by(
     _classes.place.is_(None), _classes.place, _classes.number
 )
+_KEEPERS_REVISION = select(tables.ledger.c.keepers_revision)
 _TRAITS = select(tables.traits).order_by(tables.traits.c.name)
 _TRAITS_NAMED = _TRAITS.where(tables.traits.c.name.in_(bindparam("names", expanding=True)))
 
@@ -187,9 +188,9 @@ def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
     return int(connection.scalar(count) or 0)
 
 
-def keepers_revision(connection: Session) -> int:
+def keepers_revision(asked: Asked) -> int:
     """The revision of all ensembles that keep others out."""
-    return int(connection.scalars(select(tables.ledger.c.keepers_revision)).one())
+    return int(asked.ask((_KEEPERS_REVISION, {}))[0].scalar_one())
 
 
 def keepers(connection: Session) -> Keepers:
@@ -223,13 +224,13 @@ def refusal(request: str, *, project_id: str | None, digest: str | None) -> Sele
 # --- values in bodies -----------------------------------------------------------------------
 
 
-def one(connection: Session, table: Table, kind: str, shape: Shape[T], id_: str) -> T:
+def one(asked: Asked, table: Table, kind: str, shape: Shape[T], id_: str) -> T:
     """The value of an id.
 
     Raises:
         NotFound: there is none.
     """
-    body = connection.scalars(_body_of(table), {"of": id_}).one_or_none()
+    body = asked.ask((_body_of(table), {"of": id_}))[0].scalar_one_or_none()
     if body is None:
         raise NotFound(kind, id_)
     return shape.decode(body)

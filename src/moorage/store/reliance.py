@@ -25,8 +25,7 @@ _p, _b, _l = tables.providers.c, tables.bookings.c, tables.ledger.c
 _SOME: Final[Any] = bindparam("some", expanding=True)
 _REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(_SOME))
 _STANDING = select(_b.consumer, _b.provider).distinct().where(_b.consumer.in_(_SOME))
-_TOPOLOGY_REVISION = select(_l.topology_revision)
-_KEEPERS_REVISION = select(_l.keepers_revision)
+_WHOLE = select(_l.topology_revision, _l.keepers_revision)
 
 
 def check_reliance(batch: Batch, changeset: Changeset) -> None:
@@ -39,14 +38,12 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
     if moved:
         _check_forms(batch, changeset, moved)
         _check_standing(batch, changeset)
-    for subject, relied, query in (
-        ("topology", changeset.topology_revision, _TOPOLOGY_REVISION),
-        ("keepers", changeset.keepers_revision, _KEEPERS_REVISION),
-    ):
-        if relied is None:
-            continue
-        stored = batch.connection.scalars(query).one()
-        if stored != relied:
+    whole = {"topology": changeset.topology_revision, "keepers": changeset.keepers_revision}
+    if not any(relied is not None for relied in whole.values()):
+        return
+    stands = batch.connection.execute(_WHOLE).one()
+    for (subject, relied), stored in zip(whole.items(), stands, strict=True):
+        if relied is not None and stored != relied:
             raise ProviderConflict(
                 f"{subject}: relied on revision {relied}, found {stored}", subject=subject
             )

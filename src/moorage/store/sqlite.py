@@ -132,8 +132,11 @@ class SqliteBackend:
             return work(session)
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
-        """See `Backend`."""
-        return self.read(lambda session: session.ask(*questions))
+        """See `Backend`. One question sees one state by itself, and needs no transaction."""
+        if len(questions) != 1:
+            return self.read(lambda session: session.ask(*questions))
+        with _plainly(), self._lent() as session:
+            return session.ask(*questions)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`. The work is done once.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import os_resource_classes
 
 from moorage.domain.ensembles import Role
 from moorage.domain.errors import NotFound, UnknownName
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Group
     from moorage.domain.flavors import Flavor
     from moorage.usecases.ports import Store
+
+_STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
+"""Classes that every ledger has."""
 
 
 def resolve(store: Store, described: Sequence[RoleDescription]) -> tuple[Role, ...]:
@@ -30,7 +35,7 @@ def resolve(store: Store, described: Sequence[RoleDescription]) -> tuple[Role, .
 
 
 class Names:
-    """The ledger's resource classes and traits, read once when first needed."""
+    """The ledger's own resource classes, and traits, read once when first needed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -39,9 +44,10 @@ class Names:
 
     def check_classes(self, names: frozenset[str], path: str) -> None:
         """Raise UnknownName for the first name that is no resource class."""
-        if self._classes is None:
+        names -= _STANDARD
+        if names and self._classes is None:
             self._classes = frozenset(one.name for one in self._store.resource_classes())
-        for name in sorted(names - self._classes):
+        for name in sorted(names - (self._classes or frozenset())):
             raise UnknownName("resource class", name, path=path)
 
     def check_traits(self, names: frozenset[str], path: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import Changeset
+from moorage.domain.changes import Changeset, PutDecision, PutEnsemble
 from moorage.domain.errors import (
     Busy,
     CapacityExceeded,
@@ -30,8 +30,9 @@ from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import changes_for, current_decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.usecases.joint import Ask
@@ -121,12 +122,17 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             if not patience.pause():
                 raise Busy("the ledger moved too often while deciding") from overtaken
             continue
-        return Settled(
-            parts.store.decision(decision.id),
-            parts.store.ensemble(proposal.ensemble.id),
-            parts.store.snapshot(),
-            displaced=look.displaced,
-        )
+        return Settled(*_written(changes), parts.store.snapshot(), displaced=look.displaced)
+
+
+def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
+    """The new decision and its ensemble as they are stored now: nobody else wrote in between.
+
+    Only the new decision is born with its changeset, and its ensemble is the only one changed.
+    """
+    decisions = [one for one in changes if isinstance(one, PutDecision) and one.generation is None]
+    ensembles = [one for one in changes if isinstance(one, PutEnsemble)]
+    return decisions[-1].stored, ensembles[-1].stored
 
 
 def _check_roles(ensemble: Ensemble, ask: Ask) -> None:

@@ -19,7 +19,6 @@ from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.view import list_leases, own_lease
 from moorage.usecases.ports import Page
 from moorage.usecases.proposal import Naming
-from moorage.usecases.reservables import addresses, offered_hosts
 from moorage.usecases.reservations import asking
 
 if TYPE_CHECKING:
@@ -142,18 +141,8 @@ def _wanted(call: Call) -> asking.Wanted:
     return asking.Wanted(
         reading.read_name(body),
         terms,
-        asking.read_parts(body.get("reservations"), _offered(call)),
+        asking.read_parts(body.get("reservations"), asking.Offered(call.parts.store)),
         MappingProxyType(annotations),
-    )
-
-
-def _offered(call: Call) -> asking.Offered:
-    store = call.parts.store
-    snapshot = store.snapshot()
-    return asking.Offered(
-        offered_hosts(store, snapshot),
-        addresses(store),
-        [snapshot.names[row] for row in snapshot.roots.tolist()],
     )
 
 

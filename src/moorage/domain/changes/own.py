@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +24,13 @@ class PutEnsemble:
 
     ensemble: Ensemble
     generation: int | None
+
+    @property
+    def stored(self) -> Ensemble:
+        """The ensemble as it is written: one generation on from the one it replaces."""
+        if self.generation is None:
+            return self.ensemble
+        return replace(self.ensemble, generation=self.generation + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,13 @@ class PutDecision:
     decision: Decision
     generation: int | None
     not_after: Instant | None = None
+
+    @property
+    def stored(self) -> Decision:
+        """The decision as it is written: one generation on from the one it replaces."""
+        if self.generation is None:
+            return self.decision
+        return replace(self.decision, generation=self.generation + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,13 @@ class PutLease:
 
     lease: Lease
     generation: int | None
+
+    @property
+    def stored(self) -> Lease:
+        """The lease as it is written: one generation on from the one it replaces."""
+        if self.generation is None:
+            return self.lease
+        return replace(self.lease, generation=self.generation + 1)
 
 
 @dataclass(frozen=True, slots=True)

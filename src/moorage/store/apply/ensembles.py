@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, delete, insert, select, update
@@ -73,9 +72,7 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
         DuplicateName: one of its servers is a member of another ensemble.
     """
-    ensemble = change.ensemble
-    if change.generation is not None:
-        ensemble = replace(ensemble, generation=change.generation + 1)
+    ensemble = change.stored
     values = {
         "project_id": ensemble.project_id,
         "name": ensemble.name,
@@ -178,10 +175,8 @@ def put_decision(batch: Batch, change: PutDecision) -> None:
         DuplicateName: a new one whose id is taken.
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
     """
-    decision = change.decision
+    decision = change.stored
     _in_time(batch, change.not_after)
-    if change.generation is not None:
-        decision = replace(decision, generation=change.generation + 1)
     values = {
         "ensemble_id": decision.ensemble_id,
         "project_id": decision.project_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, delete, insert, select
@@ -46,9 +45,7 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         DuplicateName: a new one whose id is taken.
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
     """
-    lease = change.lease
-    if change.generation is not None:
-        lease = replace(lease, generation=change.generation + 1)
+    lease = change.stored
     values: dict[str, Any] = {
         "project_id": lease.project_id,
         "name": lease.name,

@@ -104,7 +104,7 @@ def _create(
     own = Naming(parts.ids.uuid(), within=naming)
     settled = settle(parts, proposal, ask, own, dry_run=dry_run)
     return Granted(
-        lease=_placed(lease, settled.decision) if dry_run else parts.store.lease(lease.id),
+        lease=_placed(lease, settled.decision),
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,

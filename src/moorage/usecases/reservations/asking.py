@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ from moorage.domain.errors import Conflict, InvalidDescription
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import ADDRESS, WHOLE_HOST
 from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.reservables import addresses, offered_hosts
 from moorage.usecases.reservations import requirements
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.leases import Terms
     from moorage.domain.reservables import Reservable
+    from moorage.usecases.ports import Store
     from moorage.usecases.reservables import OfferedHost
 
 HOST: Final = "physical:host"
@@ -48,14 +51,30 @@ _AFFINITY: Final = {"None": None, "True": True, "False": False, "true": True, "f
 _AMOUNTS: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 
 
-@dataclass(frozen=True, slots=True)
 class Offered:
-    """What the fleet offers while a request is read."""
+    """What the fleet offers while a request is read: each part is read once it is asked for.
 
-    hosts: Sequence[OfferedHost]
-    addresses: Sequence[Reservable]
-    names: Sequence[str]
-    """Every host of the fleet."""
+    Most requests name neither hosts nor addresses, and fleets are large.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._snapshot = store.snapshot()
+
+    @cached_property
+    def hosts(self) -> Sequence[OfferedHost]:
+        """Hosts that may be reserved."""
+        return offered_hosts(self._store, self._snapshot)
+
+    @cached_property
+    def addresses(self) -> Sequence[Reservable]:
+        """Floating IPs that may be reserved."""
+        return addresses(self._store)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every host of the fleet."""
+        return frozenset(self._snapshot.names[row] for row in self._snapshot.roots.tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +152,24 @@ def parted(parts: tuple[Part, ...], offered: Offered) -> tuple[Part, ...]:
     whole = frozenset[str]().union(
         *(one.only_on or () for one in parts if one.resource_type == HOST)
     )
-    everywhere = frozenset(offered.names)
-    return tuple(_nowhere(one, everywhere) for one in _apart(parts, whole, everywhere))
+    return tuple(_nowhere(one, offered) for one in _apart(parts, whole, offered))
 
 
-def _apart(
-    parts: tuple[Part, ...], whole: frozenset[str], everywhere: frozenset[str]
-) -> Iterator[Part]:
+def _apart(parts: tuple[Part, ...], whole: frozenset[str], offered: Offered) -> Iterator[Part]:
     for one in parts:
         if whole and one.resource_type in {INSTANCE, FLAVOR}:
-            will_do = everywhere if one.only_on is None else one.only_on
+            will_do = offered.names if one.only_on is None else one.only_on
             yield replace(one, only_on=will_do - whole)
         else:
             yield one
 
 
-def _nowhere(part: Part, everywhere: frozenset[str]) -> Part:
+def _nowhere(part: Part, offered: Offered) -> Part:
     """A part for which no host will do, with that said; a fence around nothing is none."""
-    if part.only_on is None or part.only_on or not everywhere:
+    if part.only_on is None or part.only_on or not offered.names:
         return part
     ban = {"name": f"{part.role}-hosts", "type": "ban", "members": [part.role]}
-    nowhere = {**ban, "domains": sorted(everywhere)}
+    nowhere = {**ban, "domains": sorted(offered.names)}
     return replace(part, only_on=None, policies=(*part.policies, nowhere))
 
 

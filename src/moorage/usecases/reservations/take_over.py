@@ -111,7 +111,7 @@ def _steps(parts: Parts, caller: Caller, lacking: Missing) -> Iterator[_Step]:
         yield PROPERTY, key, key, partial(reservables.mark_key, parts, caller, key, private=True)
     for address in lacking.addresses:
         yield ADDRESS, address.id, address.text, partial(_offer, parts, caller, address)
-    offered = offered_now(parts.store)
+    offered = Offered(parts.store)
     for lease in lacking.leases:
         yield LEASE, lease.id, lease.name, partial(grant, parts, lease, offered)
 
@@ -129,7 +129,7 @@ def foreseen(parts: Parts, lacking: Missing) -> tuple[Refused, ...]:
         for one in lacking.hosts
         if one.name not in names
     ]
-    offered = offered_now(parts.store)
+    offered = Offered(parts.store)
     for lease in lacking.leases:
         if lacking.hosts or lacking.addresses:
             break
@@ -138,16 +138,6 @@ def foreseen(parts: Parts, lacking: Missing) -> tuple[Refused, ...]:
         except MoorageError as error:
             found.append(Refused(LEASE, lease.id, lease.name, error.message))
     return tuple(found)
-
-
-def offered_now(store: Store) -> Offered:
-    """What may be reserved at present."""
-    snapshot = store.snapshot()
-    return Offered(
-        reservables.offered_hosts(store, snapshot),
-        reservables.addresses(store),
-        [snapshot.names[row] for row in snapshot.roots.tolist()],
-    )
 
 
 def grant(parts: Parts, lease: GrantedLease, offered: Offered, *, dry_run: bool = False) -> None:
