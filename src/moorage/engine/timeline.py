@@ -75,30 +75,32 @@ def peaks(spans: Spans, count: int, window: Period) -> Ints:
     """
     found = np.zeros(count, dtype=np.int64)
     inside = spans.where((spans.start < window.end) & (spans.end > window.start))
-    if not len(inside):
+    # What is there from the first instant on needs no order, and most of it stays to the last.
+    rising, falling = inside.start > window.start, inside.end < window.end
+    np.add.at(found, inside.owner[~rising], inside.amount[~rising])
+    owner = np.concatenate((inside.owner[rising], inside.owner[falling]))
+    if not len(owner):
         return found
-    owner = np.concatenate((inside.owner, inside.owner))
-    instant = np.concatenate((np.maximum(inside.start, window.start), inside.end))
-    change = np.concatenate((inside.amount, -inside.amount))
-    # Falls before rises at one instant: spans that touch do not overlap. Falls at or after the
-    # window's end come last for their owner and cannot raise a maximum.
+    instant = np.concatenate((inside.start[rising], inside.end[falling]))
+    change = np.concatenate((inside.amount[rising], -inside.amount[falling]))
+    # Falls before rises at one instant: spans that touch do not overlap.
     order = np.lexsort((change, instant, owner))
     owner, change = owner[order], change[order]
     level = np.cumsum(change)
-    first = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
+    first = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
     before = np.where(first > 0, level[first - 1], 0)
-    found[owner[first]] = np.maximum.reduceat(level, first) - before
+    highest = np.maximum.reduceat(level, first) - before
+    found[owner[first]] += np.maximum(highest, 0)
     return found
 
 
 def levels(spans: Spans, instants: Ints) -> Ints:
-    """The summed level of all spans, whoever owns them, at each of `instants` [k]."""
-    begun = np.r_[0, np.cumsum(spans.amount[np.argsort(spans.start)])]
-    ended = np.r_[0, np.cumsum(spans.amount[np.argsort(spans.end)])]
-    risen = begun[np.searchsorted(np.sort(spans.start), instants, side="right")]
-    fallen = ended[np.searchsorted(np.sort(spans.end), instants, side="right")]
-    difference: Ints = risen - fallen
-    return difference
+    """The summed level of all spans, whoever owns them, at each of `instants` [k], ascending."""
+    change = np.zeros(len(instants) + 1, dtype=np.int64)
+    np.add.at(change, np.searchsorted(instants, spans.start), spans.amount)
+    np.subtract.at(change, np.searchsorted(instants, spans.end), spans.amount)
+    level: Ints = np.cumsum(change[:-1])
+    return level
 
 
 def breakpoints(spans: Iterable[Spans], since: Instant) -> Ints:

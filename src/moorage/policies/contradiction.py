@@ -46,7 +46,7 @@ def refuse_contradictions(
             roles, members, some, levels
         )
 
-    if not contradict(asked):
+    if not asked or not contradict(asked):
         return
     for one in tuple(asked):
         others = [other for other in asked if other is not one]

@@ -56,15 +56,18 @@ class Greedy:
         deadline = started + time_limit / SECOND
         numbers = index(problem)
         noise = np.random.default_rng(seed)
-        rows = self._search(numbers, noise, deadline)
+        least = lower_bound(numbers)
+        rows = self._search(numbers, noise, deadline, least)
         wall = (time.monotonic() - started) * 1000
         if rows is None:
             return Outcome(Verdict.UNKNOWN, self.name, wall_ms=wall)
         value = int(cost(problem, rows[None, :])[0])
-        bound = min(value, lower_bound(numbers))
+        bound = min(value, least)
         return Outcome(Verdict.FEASIBLE, self.name, rows, value=value, bound=bound, wall_ms=wall)
 
-    def _search(self, numbers: Index, noise: np.random.Generator, deadline: float) -> Ints | None:
+    def _search(
+        self, numbers: Index, noise: np.random.Generator, deadline: float, least: int
+    ) -> Ints | None:
         blocks = _blocks(numbers)
         failures = dict.fromkeys(blocks, 0)
         for attempt in range(self.attempts):
@@ -78,7 +81,7 @@ class Greedy:
             if stuck is not None:
                 failures[stuck] += 1
             elif holds(numbers.problem, partial.row_of[None, :])[0]:
-                self._polish(partial, deadline)
+                self._polish(partial, deadline, least)
                 return partial.row_of
         return None
 
@@ -117,16 +120,15 @@ class Greedy:
                 partial.undo(m)
         return False
 
-    def _polish(self, partial: Partial, deadline: float) -> None:
+    def _polish(self, partial: Partial, deadline: float, least: int) -> None:
         """Move single members to where they cost less, while the whole gets cheaper."""
         numbers = partial.index
         problem = numbers.problem
         value = int(cost(problem, partial.row_of[None, :])[0])
-        bound = lower_bound(numbers)
         for _ in range(self.polishing):
             before = value
             for m in numbers.moving:
-                if value <= bound or time.monotonic() > deadline:
+                if value <= least or time.monotonic() > deadline:
                     return
                 value = _move(partial, m, value)
             if value == before:

@@ -95,6 +95,8 @@ class Batch:
     """Inventories that went."""
     consumer_generations: dict[str, int] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
+    taken: dict[str, set[str]] = field(default_factory=dict)
+    """Kind -> ids that are taken, of kinds of which all new ones were looked up together."""
     topology_moved: bool = False
     generations: dict[str, int] = field(default_factory=dict)
     """Wire generations before the commit, of those providers of which they are known."""
@@ -114,6 +116,14 @@ class Batch:
         if found is not None and given == parameters:
             return found
         return self.connection.execute(statement, parameters)
+
+    def is_taken(self, kind: str, id_: str, query: Select[Any]) -> bool:
+        """Whether there is a thing of that id already; `query` asks for it alone, as `of`."""
+        if kind not in self.taken:
+            return self.connection.scalars(query, {"of": id_}).first() is not None
+        was, now = id_ in self.taken[kind], self.taken[kind]
+        now.add(id_)
+        return was
 
     # --- providers ------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from moorage.store.apply import (
     allocations,
     ensembles,
     fleet,
+    fresh,
     holds,
     leases,
     names,
@@ -142,6 +143,7 @@ def commit(
     for (statement, given), found in zip(ahead, answers, strict=True):
         batch.foreseen[statement] = given, found
     check_reliance(batch, changeset)
+    fresh.look_up(batch, changeset.changes)
     _apply(batch, changeset.changes)
     if any(isinstance(change, _PURGES) for change in changeset.changes):
         batch.purge()

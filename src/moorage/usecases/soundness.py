@@ -78,12 +78,8 @@ def check_names(
     Raises:
         UnknownName: it means nothing here, or nothing that a tenant may know.
     """
-    known = {name for _, name in snapshot.topology.domains} | set(snapshot.aggregates)
-    kind = "domain or aggregate"
-    if caller.operator:
-        kind = "host, domain or aggregate"
-        rows = snapshot.roots.tolist()
-        known |= {name for row in rows for name in (snapshot.names[row], snapshot.uuids[row])}
+    kind = "host, domain or aggregate" if caller.operator else "domain or aggregate"
+    known: frozenset[str] | None = None
     traits = Names(store)
     for index, statement in enumerate(ensemble.policies):
         if statement in stored:
@@ -91,9 +87,20 @@ def check_names(
         path = f"policies[{index}]"
         policy = parse(statement, path=path)
         traits.check_traits(frozenset(getattr(policy, "traits", ())), f"{path}.traits")
-        for name in sorted(getattr(policy, "domains", ())):
-            if name not in known:
-                raise UnknownName(kind, name, path=f"{path}.domains")
+        if domains := sorted(getattr(policy, "domains", ())):
+            known = known or _known(snapshot, hosts_too=caller.operator)
+            for name in domains:
+                if name not in known:
+                    raise UnknownName(kind, name, path=f"{path}.domains")
+
+
+def _known(snapshot: Snapshot, *, hosts_too: bool) -> frozenset[str]:
+    """Names that a policy may say; every host's are looked at only where one says any."""
+    known = {name for _, name in snapshot.topology.domains} | set(snapshot.aggregates)
+    if hosts_too:
+        rows = snapshot.roots.tolist()
+        known |= {name for row in rows for name in (snapshot.names[row], snapshot.uuids[row])}
+    return frozenset(known)
 
 
 def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:

@@ -58,9 +58,12 @@ _HAS_ALLOCATIONS = (
 )
 
 
-_KNOWN = select(tables.consumers.c.uuid).where(
-    tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True))
+_STOOD = (
+    select(tables.consumers.c.uuid, tables.bookings)
+    .outerjoin(tables.bookings, (_b.consumer == tables.consumers.c.uuid) & (_b.state != _ALLOCATED))
+    .where(tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True)))
 )
+"""Which consumers there are, with their holds: every booking's consumer is one of them."""
 _NEW_CONSUMERS = insert(tables.consumers)
 _ALL_OF = _b.consumer.in_(bindparam("consumers", expanding=True))
 _EVERY = select(tables.bookings).where(_ALL_OF)
@@ -92,13 +95,12 @@ def put_bookings(batch: Batch, every: Sequence[PutBookings]) -> None:
             state for the same inventory.
     """
     fresh = {one.consumer.uuid: _columns(one) for one in every}
-    _drop(batch, fresh)
+    known: set[str] = set()
+    for some in chunks(fresh):
+        stood = batch.connection.execute(_STOOD, {"consumers": some})
+        known.update(row.uuid for row in stood)
+        _drop_rows(batch, some, [row for row in stood if row.number is not None])
     owners = {one.consumer.uuid: one.consumer for one in every if fresh[one.consumer.uuid]}
-    known = {
-        uuid
-        for some in chunks(owners)
-        for uuid in batch.connection.scalars(_KNOWN, {"consumers": some})
-    }
     if new := [holder(one) for uuid, one in owners.items() if uuid not in known]:
         batch.connection.do(_NEW_CONSUMERS, new)
     if booked := [row for found in fresh.values() for row in found]:
@@ -135,10 +137,14 @@ def drop_bookings(batch: Batch, change: DropBookings) -> None:
 
 def _drop(batch: Batch, consumers: Iterable[str]) -> None:
     for some in chunks(consumers):
-        own = batch.connection.execute(_OWN, {"consumers": some}).all()
-        if own:
-            batch.take_away(own)
-            batch.connection.do(_DROP, {"consumers": some})
+        _drop_rows(batch, some, batch.connection.execute(_OWN, {"consumers": some}))
+
+
+def _drop_rows(batch: Batch, consumers: list[str], own: Sequence[Any]) -> None:
+    """Drop all holds of these consumers, which are known to the last row."""
+    if own:
+        batch.take_away(own)
+        batch.connection.do(_DROP, {"consumers": consumers})
 
 
 def take_hold(batch: Batch, change: TakeHold) -> None:

@@ -69,7 +69,7 @@ def insert_new(batch: Batch, kind: Kind, id_: str, values: dict[str, Any]) -> No
     Raises:
         DuplicateName: its id is taken.
     """
-    if batch.connection.scalars(kind.taken, {"of": id_}).first() is not None:
+    if batch.is_taken(kind.name, id_, kind.taken):
         raise DuplicateName(kind.name, id_)
     batch.connection.do(kind.insert, {"id": id_, **values})
 

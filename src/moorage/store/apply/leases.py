@@ -29,7 +29,7 @@ _NO_RESERVATIONS: Final = delete(tables.reservations).where(
     _r.id.in_(bindparam("some", expanding=True))
 )
 _STATE: Final = select(_e.state).where(_e.id == OF)
-_TAKEN: Final = select(_e.id).where(_e.id.in_(bindparam("some", expanding=True))).limit(1)
+_TAKEN: Final = select(_e.id).where(_e.id.in_(bindparam("some", expanding=True)))
 _NEW_EFFECTS: Final = insert(tables.effects)
 _PENDING: Final = (_e.subject == OF) & (_e.state == EffectState.PENDING.value)
 _TO_BE_DONE: Final = select(_e.body).where(_PENDING)
@@ -85,10 +85,13 @@ def put_effects(batch: Batch, every: Sequence[PutEffect]) -> None:
     new = {one.effect.id: one.effect for one in every if one.attempts is None}
     if len(new) < sum(one.attempts is None for one in every):
         raise DuplicateName("effect", "of one changeset")
-    for some in chunks(new):
-        taken = batch.connection.scalars(_TAKEN, {"some": some}).first()
-        if taken is not None:
-            raise DuplicateName("effect", taken)
+    taken = batch.taken.get("effect")
+    if taken is None:
+        taken = {
+            id_ for some in chunks(new) for id_ in batch.connection.scalars(_TAKEN, {"some": some})
+        }
+    for id_ in new.keys() & taken:
+        raise DuplicateName("effect", id_)
     if new:
         batch.connection.do(
             _NEW_EFFECTS, [{"id": id_, **_columns(one)} for id_, one in new.items()]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.leases import Terms
     from moorage.domain.reservables import Reservable
+    from moorage.engine.snapshot import Snapshot
     from moorage.usecases.ports import Store
     from moorage.usecases.reservables import OfferedHost
 
@@ -59,7 +60,10 @@ class Offered:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._snapshot = store.snapshot()
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        return self._store.snapshot()
 
     @cached_property
     def hosts(self) -> Sequence[OfferedHost]:
