@@ -19,7 +19,13 @@ from moorage.domain.requests import Objective
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.create import LeaseAsk, create_lease
-from moorage.usecases.leases.view import displaced_by, list_leases, own_lease, remaining
+from moorage.usecases.leases.view import (
+    displaced_by,
+    list_leases,
+    own_lease,
+    remaining,
+    remaining_in,
+)
 from moorage.usecases.templates import instantiate
 
 if TYPE_CHECKING:
@@ -110,18 +116,21 @@ def events(call: Call) -> Reply:
 
 def _granted(call: Call, granted: Granted, *, created: bool) -> Reply:
     lease, dry = granted.lease, granted.dry_run
-    store = call.parts.store
-    claims = () if dry else store.claims(decision_id=granted.decision.id)
     return Reply(
         told.OneLease(
             lease=views_leases.lease_view(
                 call,
                 lease,
-                None if dry else remaining(store, lease),
+                None if dry else remaining_in(lease, granted.ensemble, granted.snapshot),
                 granted.displaced,
             ),
             decision=views.decision_view(
-                call, granted.decision, granted.ensemble, granted.snapshot, claims, dry_run=dry
+                call,
+                granted.decision,
+                granted.ensemble,
+                granted.snapshot,
+                granted.claims,
+                dry_run=dry,
             ),
             ensemble=views.ensemble_view(call, granted.ensemble),
             dry_run=dry,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from moorage.domain.requests import Objective
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from moorage.domain.decisions import Decision
+    from moorage.domain.decisions import Claim, Decision
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease, Terms
@@ -79,4 +79,6 @@ class Granted:
     ensemble: Ensemble
     snapshot: Snapshot
     displaced: tuple[Displaced, ...] = ()
+    claims: Sequence[Claim] = ()
+    """Those of the decision: none where it is new, or nothing was written."""
     dry_run: bool = False

@@ -124,6 +124,7 @@ def _renamed(
         ensemble=ensemble,
         snapshot=parts.store.snapshot(),
         displaced=yielders(parts.store, lease.id),
+        claims=() if dry_run else parts.store.claims(decision_id=lease.decision_id),
         dry_run=dry_run,
     )
 
@@ -196,6 +197,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
         displaced=settled.displaced if dry_run else yielders(parts.store, before.id),
+        claims=() if dry_run else parts.store.claims(decision_id=settled.decision.id),
         dry_run=dry_run,
     )
 

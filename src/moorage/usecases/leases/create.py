@@ -205,4 +205,5 @@ def _made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None
         ensemble=store.ensemble(known.ensemble_id),
         snapshot=store.snapshot(),
         displaced=displaced_by(store, known),
+        claims=store.claims(decision_id=known.decision_id),
     )

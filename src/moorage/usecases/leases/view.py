@@ -15,7 +15,9 @@ from moorage.usecases.standing import MemberStatus, standing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease, Reservation
+    from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.ports import Caller, Store
 
@@ -83,9 +85,15 @@ def displaced_by(store: Store, lease: Lease) -> tuple[Displaced, ...]:
 def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
     """What is left of each reservation at this instant. A closed lease has nothing left."""
     if lease.state is LeaseState.CLOSED:
-        return tuple(Remaining(one, None, 0, 0, 0) for one in lease.reservations)
-    ensemble = store.ensemble(lease.ensemble_id)
-    stand = standing(store.snapshot(), ensemble)
+        return _nothing(lease)
+    return remaining_in(lease, store.ensemble(lease.ensemble_id), store.snapshot())
+
+
+def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[Remaining, ...]:
+    """The same by what is known already of the lease, its ensemble and the ledger."""
+    if lease.state is LeaseState.CLOSED:
+        return _nothing(lease)
+    stand = standing(snapshot, ensemble)
     flavor = {role.name: role.flavor for role in ensemble.roles}
     found = []
     for one in lease.reservations:
@@ -100,3 +108,7 @@ def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
             )
         )
     return tuple(found)
+
+
+def _nothing(lease: Lease) -> tuple[Remaining, ...]:
+    return tuple(Remaining(one, None, 0, 0, 0) for one in lease.reservations)

@@ -1,0 +1,96 @@
+"""How many statements a POST of a lease sends, whichever door it comes through."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from falcon.testing import TestClient
+
+from moorage.api.leases import create_app
+from moorage.store.session import CursorSession
+from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+
+MOST = 30
+"""Counted with everything: each BEGIN and COMMIT, and those with many sets of values once."""
+FLEET = """
+fleet: some
+hosts:
+  - name: "h{n}"
+    count: 4
+    inventories: {VCPU: 16, MEMORY_MB: 65536, DISK_GB: 100}
+"""
+START, END = "2026-12-01T09:00:00Z", "2026-12-01T10:00:00Z"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    found = Service(FLEET, database=f"sqlite:///{tmp_path}/ledger.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    run, each = CursorSession._run, CursorSession._each
+
+    def noted(session: CursorSession, text: str, arguments: Any) -> Any:
+        found.append(text)
+        return run(session, text, arguments)
+
+    def noted_each(session: CursorSession, statement: Any, every: Any) -> Any:
+        found.append(f"many: {statement}")
+        return each(session, statement, every)
+
+    monkeypatch.setattr(CursorSession, "_run", noted)
+    monkeypatch.setattr(CursorSession, "_each", noted_each)
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 12])
+def test_a_post_of_the_native_api(service: Service, sent: list[str], count: int) -> None:
+    members = [{"name": "s", "count": count, "resources": {"VCPU": 2, "MEMORY_MB": 512}}]
+    lease: dict[str, Any] = {"name": "n", "start": START, "end": END}
+
+    def post(number: int) -> None:
+        ensemble = {"name": f"e{number}", "members": members}
+        id_ = f"00000000-0000-4000-8000-{number:012}"
+        body = {"lease": lease | {"id": id_, "ensemble": ensemble}}
+        answer = service.call("POST", "/leases", body)
+        assert answer.status_code == 201, answer.text
+
+    post(1)
+    sent.clear()
+    post(2)
+    assert len(sent) <= MOST, sent
+
+
+@pytest.mark.parametrize("hosts", [1, 4])
+def test_a_post_of_blazars_api(service: Service, sent: list[str], hosts: int) -> None:
+    client = TestClient(create_app(service.parts))
+
+    def call(path: str, body: object, caller: object = TENANT) -> None:
+        extras = {"moorage.caller": caller, "moorage.request_id": "req-here"}
+        answer = client.simulate_post(f"/v1{path}", body=json.dumps(body), extras=extras)
+        assert answer.status_code == 201, answer.text
+
+    for number in range(hosts):
+        call("/os-hosts", {"name": f"h{number + 1}"}, OPERATOR)
+    slot = {"resource_type": "virtual:instance", "disk_gb": 0, "resource_properties": ""}
+    asked = {
+        "name": "mine",
+        "start_date": "2026-12-01 09:00",
+        "end_date": "2026-12-01 10:00",
+        "events": [],
+        "reservations": [
+            slot | {"amount": 4, "vcpus": 1, "memory_mb": 512, "affinity": "None"},
+        ],
+    }
+    call("/leases", asked)
+    sent.clear()
+    call("/leases", asked)
+    assert service.clock.now() == NINE
+    assert len(sent) <= MOST, sent
+    assert not any("reservables" in one for one in sent), "no host was named"
