@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import and_, bindparam, func, or_, select, text, true
+from sqlalchemy import BigInteger, Integer, and_, bindparam, func, or_, select, text, true
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
@@ -151,23 +151,27 @@ def bookings(
     page: Page,
 ) -> list[Owned]:
     """Live bookings by consumer; a page holds whole consumers, the marker is one's UUID."""
-    wanted = [
-        _b.lapses_at > now,
-        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now),
-    ]
-    for column, value in (
-        (_b.provider, provider),
-        (_b.consumer, consumer),
-        (_b.decision, decision),
-    ):
-        if value is not None:
-            wanted.append(column == value)
-    owners = select(_b.consumer).where(and_(*wanted)).distinct().order_by(_b.consumer)
+    about = {"provider": provider, "consumer": consumer, "decision": decision}
+    given = {name: value for name, value in about.items() if value is not None}
     if page.marker is not None:
-        owners = owners.where(_b.consumer > page.marker)
-    chosen = owners.limit(page.limit).subquery()
+        given["marker"] = page.marker
+    query = _page_of_bookings(tuple(given))
+    return _owned(connection.execute(query, {**given, "now": now, "limit": page.limit}))
+
+
+@cache
+def _page_of_bookings(given: tuple[str, ...]) -> Select[Any]:
+    """Worded once for each choice of what is `given`."""
+    now = bindparam("now", type_=BigInteger)
+    live = or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now)
+    wanted = [_b.lapses_at > now, live]
+    wanted += [_b[name] == bindparam(name) for name in given if name != "marker"]
+    owners = select(_b.consumer).where(and_(*wanted)).distinct().order_by(_b.consumer)
+    if "marker" in given:
+        owners = owners.where(_b.consumer > bindparam("marker"))
+    chosen = owners.limit(bindparam("limit", type_=Integer)).subquery()
     query = _BOOKED.where(and_(*wanted), _b.consumer.in_(select(chosen.c.consumer)))
-    return _owned(connection.execute(query.order_by(None).order_by(_b.consumer, _b.number)))
+    return query.order_by(None).order_by(_b.consumer, _b.number)
 
 
 def idle_consumers(connection: Session) -> list[str]:

@@ -130,11 +130,21 @@ def check_flag(
         return
     mine = [one for one in reserved(bookings) if one.decision == lease.decision_id]
     off = [one for one in mine if one.provider in here.disabled]
+    stranded = {
+        one.consumer
+        for one in bookings
+        if one.state is not BookingState.RESERVED
+        and one.provider in here.disabled
+        and one.decision is not None
+        and here.store.decision(one.decision).lease_id == lease.id
+    }
+    assert lease.missing >= len(stranded), "its servers' host is disabled"
     touched = [one for one in mine if any(_overfull(one, over))]
     if off:
         assert lease.degraded, "its host is disabled"
     if not off and not touched:
-        assert (lease.degraded, lease.missing) == (False, 0), "degraded for no cause"
+        count = len(stranded)
+        assert (lease.degraded, lease.missing) == (count > 0, count), "degraded for no cause"
     for one in touched:
         beside = {
             other.decision

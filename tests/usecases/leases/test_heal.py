@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from tests.usecases.leases.conftest import World, described
+from tests.usecases.leases.conftest import World, described, named
 
 from moorage.domain.bookings import Binding
 from moorage.domain.changes import (
@@ -14,18 +14,23 @@ from moorage.domain.changes import (
     PutInventories,
     PutLease,
     PutTraits,
+    ReplaceAllocations,
 )
+from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import DecisionState
 from moorage.domain.effects import EffectKind
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import ConcurrentUpdate, Infeasible, WrongState
 from moorage.domain.explain import Explanation
-from moorage.domain.leases import Lease
+from moorage.domain.leases import Lease, reservation_class
 from moorage.domain.period import HOUR
 from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
+from moorage.usecases.allocate import allocate
 from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.claim import Second, claim
+from moorage.usecases.leases.asking import Granted
+from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.heal import BUDGET, SHORTEST_REST, heal
 from moorage.usecases.leases.lookout import Lookout
 from moorage.usecases.standing import standing
@@ -94,6 +99,24 @@ def told(world: World, lease: Lease) -> list[dict[str, Any]]:
     ]
 
 
+def drawn(world: World, made: Granted, host: int) -> str:
+    """A server that Nova has created in the lease, on one of its hosts."""
+    server = named(7)
+    name = reservation_class(made.lease.reservations[0].id)
+    owner = Consumer(server, TENANT.project_id, "nova", "INSTANCE")
+    write = ReplaceAllocations(owner, {world.hosts[host]: {"VCPU": 1, name: 1}}, None)
+    allocate(world.service.store, [write], ids=world.service.parts.ids)
+    return server
+
+
+def move(world: World, server: str, host: int) -> None:
+    """It is migrated, and its allocations with it."""
+    found = world.service.store.consumer(server)
+    assert found is not None
+    there = ReplaceAllocations(found[0], {world.hosts[host]: {"VCPU": 1}}, found[0].generation)
+    allocate(world.service.store, [there], ids=world.service.parts.ids)
+
+
 def spread(members: int, **more: Any) -> dict[str, Any]:
     apart = {"name": "apart", "type": "anti-affinity", "members": ["web"], "level": "host"}
     return described(members=members, policies=[apart | more])
@@ -144,7 +167,7 @@ def test_a_claimed_place_is_never_moved(world: Worlds) -> None:
     Lookout(here.service.parts).look()
     lease = now(here, made.lease)
     assert set(hosts(here, made.lease).values()) == {host}
-    assert (lease.degraded, lease.missing) == (True, 1)
+    assert (lease.degraded, lease.missing) == (True, 2)
     assert here.service.store.claim(naming.id).decision_id == lease.decision_id
 
 
@@ -265,6 +288,49 @@ def test_members_of_a_lease_are_not_changed_behind_its_back(world: Worlds) -> No
     assert hosts(here, made.lease).keys() == {"web[0]", "web[1]"}
     after = here.service.store.decision(now(here, made.lease).decision_id)
     assert (after.period, after.lease_id) == (made.decision.period, made.lease.id)
+
+
+def test_a_server_on_a_disabled_host_is_missing_until_it_is_elsewhere(world: Worlds) -> None:
+    """Drained or failed: its owner hears of it, and once it has been moved, of that."""
+    here = world(1, 1, 1)
+    made = here.lease(0, 5, members=2, cleaning=HOUR)
+    before = hosts(here, made.lease)
+    here.begin(made.lease.id)
+    server = drawn(here, made, before["web[0]"])
+    here.change(made.lease.id, end=4)
+    lookout = Lookout(here.service.parts)
+    lookout.look()
+    assert told(here, made.lease) == []
+    for host in (before["web[1]"], before["web[0]"]):
+        set_disabled(here, host)
+    lookout.look()
+    (spare,) = {0, 1, 2} - set(before.values())
+    lease = now(here, made.lease)
+    assert hosts(here, made.lease) == {"web[0]": before["web[0]"], "web[1]": spare}
+    assert (lease.degraded, lease.missing, lease.proposal) == (True, 1, {})
+    (said,) = told(here, made.lease)
+    assert (said["moved"], said["missing"], said["servers"]) == (["web[1]"], 1, [server])
+    lookout.look()
+    assert len(told(here, made.lease)) == 1
+
+    set_disabled(here, before["web[1]"], disabled=False)
+    move(here, server, before["web[1]"])
+    lookout.look()
+    assert (now(here, made.lease).degraded, now(here, made.lease).missing) == (False, 0)
+    assert [one["missing"] for one in told(here, made.lease)] == [1, 0]
+
+
+def test_nobody_misses_a_server_of_a_lease_that_is_over(world: Worlds) -> None:
+    here = world(1)
+    made = here.lease(0, 2, cleaning=HOUR)
+    here.begin(made.lease.id)
+    drawn(here, made, 0)
+    here.go_to(1)
+    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    set_disabled(here, 0)
+    Lookout(here.service.parts).look()
+    assert now(here, made.lease).missing == 0
+    assert told(here, made.lease) == []
 
 
 def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Worlds) -> None:

@@ -36,10 +36,9 @@ from moorage.usecases.leases.change import room_given_back
 from moorage.usecases.leases.health import (
     NOTHING,
     Hurt,
-    affected,
     as_found,
+    hurt,
     late,
-    leases_of,
     note,
     told,
 )
@@ -109,7 +108,7 @@ class Healing:
         now, grace = self._parts.store.now(), self._parts.limits.notice
         if looked != self._looked or now >= self._over:
             self._late, self._over = late(snapshot, now, grace)
-            self._hurt = leases_of(self._parts.store, affected(snapshot))
+            self._hurt = hurt(self._parts.store, snapshot)
             self._looked = looked
         self._mend()
         due = [one for one in self._hurt if self._is_due(one)]
@@ -130,8 +129,8 @@ class Healing:
 
     def _lost(self, lease_id: str) -> Hurt:
         """Without those for whom it is too early to look for other places."""
-        hurt = self._hurt[lease_id]
-        return Hurt(hurt.decision, hurt.members - self._late)
+        found = self._hurt[lease_id]
+        return replace(found, members=found.members - self._late)
 
     def _is_due(self, lease_id: str) -> bool:
         tried = self._tried.get(lease_id)
@@ -146,32 +145,37 @@ class Healing:
         for one in leases:
             if one not in self._known:
                 self._known.add(one)
-                note(self._parts, one, len(self._hurt[one].members))
+                self._note(one, len(self._hurt[one].members))
+
+    def _note(self, lease_id: str, missing: int, proposal: Mapping[str, object] = NOTHING) -> bool:
+        """See `note`; of members without servers."""
+        servers = self._hurt[lease_id].servers
+        return note(self._parts, lease_id, missing + len(servers), proposal, servers)
 
     def _heal(self, lease_id: str) -> None:
-        hurt, began = self._lost(lease_id), self._parts.stopwatch()
-        waiting = len(self._hurt[lease_id].members) - len(hurt.members)
+        lost, began = self._lost(lease_id), self._parts.stopwatch()
+        waiting = len(self._hurt[lease_id].members) - len(lost.members)
         self._known.add(lease_id)
-        if not hurt.members:
-            note(self._parts, lease_id, waiting)
+        if not lost.members:
+            if self._note(lease_id, waiting) and not waiting:
+                self._rest(lease_id, lost, 0.0)
             return
         try:
-            found = heal(self._parts, lease_id, hurt.members)
+            found = heal(self._parts, lease_id, lost.members, lost.servers)
         except (ConcurrentUpdate, DuplicateName, NotFound):
             # Changed or healed by somebody else: then the ledger has moved, and is looked at again.
             return
         except MoorageError as error:
             if not isinstance(error, Busy):
                 _log.exception("could not look for other places of lease %s", lease_id)
-            found = Wanting(len(hurt.members))
-        if found is None or not note(
-            self._parts, lease_id, found.missing + waiting, found.proposal
-        ):
-            return
-        now = self._parts.stopwatch()
-        took = now - began
+            found = Wanting(len(lost.members))
+        if found is not None and self._note(lease_id, found.missing + waiting, found.proposal):
+            self._rest(lease_id, lost, self._parts.stopwatch() - began)
+
+    def _rest(self, lease_id: str, lost: Hurt, took: float) -> None:
         rest = REST * (took + sum(one.took for one in self._tried.values()))
-        self._tried[lease_id] = Tried(hurt, self._looked, took, now + max(rest, SHORTEST_REST))
+        until = self._parts.stopwatch() + max(rest, SHORTEST_REST)
+        self._tried[lease_id] = Tried(lost, self._looked, took, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +187,16 @@ class Wanting:
     """See `Lease.proposal`."""
 
 
-def heal(parts: Parts, lease_id: str, members: frozenset[str]) -> Wanting | None:
+def heal(
+    parts: Parts, lease_id: str, members: frozenset[str], servers: frozenset[str] = frozenset()
+) -> Wanting | None:
     """Place these members of a lease anew, or as many of them as have room.
 
     Args:
         parts: the ports.
         lease_id: which.
         members: UUIDs of members that have lost their places.
+        servers: consumers that are missing besides, and are not moved.
 
     Returns:
         None where members have moved, or need not: then the ledger is to be looked at again. Else
@@ -201,30 +208,30 @@ def heal(parts: Parts, lease_id: str, members: frozenset[str]) -> Wanting | None
     """
     lease = parts.store.lease(lease_id)
     ensemble = parts.store.ensemble(lease.ensemble_id)
-    patient = _Patient(parts, lease, ensemble, parts.store.decision(lease.decision_id))
+    patient = _Patient(parts, lease, ensemble, parts.store.decision(lease.decision_id), servers)
     stand = standing(parts.store.snapshot(), ensemble)
-    hurt = frozenset(
+    lost = frozenset(
         one.name
         for one in ensemble.members
         if one.uuid in members and stand.of(one.name) is MemberStatus.HELD
     )
-    if not hurt:
+    if not lost:
         return None
     try:
-        patient.place(hurt)
+        patient.place(lost)
     except Infeasible as error:
         changes = _relaxing(error.explanation)
     else:
         return None
-    left = _left_out(hurt, changes)
-    if 0 < len(left) < len(hurt):
+    left = _left_out(lost, changes)
+    if 0 < len(left) < len(lost):
         try:
-            patient.place(hurt - left, missing=len(left))
+            patient.place(lost - left, missing=len(left))
         except (Busy, Infeasible):
             # Those who stay where they cannot be may keep the others away by a policy.
-            return Wanting(len(hurt), _proposed(changes))
+            return Wanting(len(lost), _proposed(changes))
         return None
-    return Wanting(len(hurt), _proposed(changes))
+    return Wanting(len(lost), _proposed(changes))
 
 
 def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:
@@ -233,12 +240,12 @@ def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:
     return tuple(one.change for one in found if one.change.subject in {"policy", "member"})
 
 
-def _left_out(hurt: frozenset[MemberName], changes: Sequence[EnsembleChange]) -> set[MemberName]:
+def _left_out(lost: frozenset[MemberName], changes: Sequence[EnsembleChange]) -> set[MemberName]:
     """Members without whom the others have room, where leaving some out is all that it takes."""
     for one in changes:
         if _leaves_out(one):
             number = int(str(one.before)) - int(str(one.after))
-            mine = sorted((name for name in hurt if name.role == one.name), reverse=True)
+            mine = sorted((name for name in lost if name.role == one.name), reverse=True)
             return set(mine[:number])
     return set()
 
@@ -269,13 +276,14 @@ class _Patient:
     lease: Lease
     ensemble: Ensemble
     decision: Decision
+    servers: frozenset[str]
 
     def place(self, members: frozenset[MemberName], *, missing: int = 0) -> None:
         """Place members anew on the lease's terms, and tell its owner.
 
         Args:
             members: those that move in any case; others do where that helps.
-            missing: how many are without a place afterwards.
+            missing: how many are without a place afterwards, servers apart.
 
         Raises:
             Infeasible: they have no room; the explanation says what would help.
@@ -301,10 +309,11 @@ class _Patient:
             for name, place in sorted(made.places.items())
             if name not in before or before[name].host != place.host
         ]
+        missing += len(self.servers)
         placed = replace(as_found(self.lease, missing, NOTHING, now), decision_id=made.id)
         return (
             PutLease(placed, self.lease.generation),
-            told(placed, now, moved),
+            told(placed, now, moved, self.servers),
             *room_given_back(self.parts, self.ensemble, self.lease, made),
         )
 

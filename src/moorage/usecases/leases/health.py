@@ -4,6 +4,10 @@ A place that a lease holds is missing while its host is disabled, and while its 
 no room for it: because capacity was lost, or because somebody is overrun. Where several leases
 hold places in what is left, those promised first keep theirs. `affected` says which members are
 concerned, so that others can be found for them (see `heal`); `note` writes down what is missing.
+
+A server in a lease is missing too while its host is disabled: whether that is drained or has
+failed, nobody here can tell. It is never moved from here; once its allocations are elsewhere, or
+the host is back, it is not missing any more.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
 _PAGE: Final = 1000
 OPEN: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
 """Leases that have places to lose."""
+_TAKEN: Final = (BookingState.CLAIMED, BookingState.ALLOCATED)
 NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 """No proposal."""
 
@@ -61,6 +66,25 @@ def affected(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
         for one in reserved if disabled else _without_room(snapshot, state, reserved):
             found[str(one.decision)].add(one.consumer)
     return {decision: frozenset(members) for decision, members in found.items()}
+
+
+def stranded(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+    """The servers in leases whose hosts are disabled, by the decision whose place they took.
+
+    Returns:
+        Decision -> consumers with a place that was claimed: servers, and members of which one is
+        being built. Of bounded ensembles too, which have no lease.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    disabled = snapshot.traits.get(DISABLED_TRAIT)
+    if disabled is None:
+        return {}
+    for row in np.flatnonzero(disabled[snapshot.root] & snapshot.alive).tolist():
+        for one in snapshot.bookings_of(row):
+            # Who took a lease's place has its end.
+            if one.decision is not None and one.state in _TAKEN and not one.period.open_ended:
+                found[one.decision].add(one.consumer)
+    return {decision: frozenset(consumers) for decision, consumers in found.items()}
 
 
 def without_place(snapshot: Snapshot, decision: str) -> frozenset[str]:
@@ -118,25 +142,39 @@ def _kept_for_a_lease(booking: Booking) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hurt:
-    """Members of a lease that have no sound place in its present placement."""
+    """What of a lease has no sound place."""
 
     decision: str
-    members: frozenset[str]
-    """UUIDs."""
+    """Its present placement."""
+    members: frozenset[str] = frozenset()
+    """UUIDs of members with an unclaimed place there."""
+    servers: frozenset[str] = frozenset()
+    """Those with a claimed one; see `stranded`."""
 
 
-def leases_of(store: Store, affected: Mapping[str, frozenset[str]]) -> dict[str, Hurt]:
-    """The same members by their lease, not by its decision; of leases that are not over."""
+def hurt(store: Store, snapshot: Snapshot) -> dict[str, Hurt]:
+    """What has no sound place, by its lease; of leases that are not over."""
     found: dict[str, Hurt] = {}
-    for decision_id, members in affected.items():
-        try:
-            lease_id = store.decision(decision_id).lease_id
-            lease = None if lease_id is None else store.lease(lease_id)
-        except NotFound:
-            continue
-        if lease is not None and lease.decision_id == decision_id and lease.state in OPEN:
+    for decision_id, members in affected(snapshot).items():
+        lease = _open_lease(store, decision_id)
+        if lease is not None and lease.decision_id == decision_id:
             found[lease.id] = Hurt(decision_id, members)
+    for decision_id, servers in stranded(snapshot).items():
+        # A lease that was changed has another placement; who was there before is there still.
+        lease = _open_lease(store, decision_id)
+        if lease is not None:
+            known = found.get(lease.id, Hurt(lease.decision_id))
+            found[lease.id] = replace(known, servers=known.servers | servers)
     return found
+
+
+def _open_lease(store: Store, decision_id: str) -> Lease | None:
+    try:
+        lease_id = store.decision(decision_id).lease_id
+        lease = None if lease_id is None else store.lease(lease_id)
+    except NotFound:
+        return None
+    return lease if lease is not None and lease.state in OPEN else None
 
 
 def degraded(store: Store) -> frozenset[str]:
@@ -151,7 +189,11 @@ def degraded(store: Store) -> frozenset[str]:
 
 
 def note(
-    parts: Parts, lease_id: str, missing: int, proposal: Mapping[str, object] = NOTHING
+    parts: Parts,
+    lease_id: str,
+    missing: int,
+    proposal: Mapping[str, object] = NOTHING,
+    servers: Iterable[str] = (),
 ) -> bool:
     """Write into a lease how many members are missing, with a notice to its owner.
 
@@ -162,6 +204,7 @@ def note(
         lease_id: which.
         missing: members that have no sound place; none mends the lease.
         proposal: see `Lease.proposal`.
+        servers: those among the missing that are servers, or are being built.
 
     Returns:
         False where somebody else changed the lease meanwhile: then it is to be looked at again.
@@ -172,7 +215,8 @@ def note(
             return True
         now = parts.store.now()
         noted = as_found(lease, missing, proposal, now)
-        parts.store.commit(Changeset((PutLease(noted, lease.generation), told(noted, now))))
+        notice = told(noted, now, servers=servers)
+        parts.store.commit(Changeset((PutLease(noted, lease.generation), notice)))
     except (ConcurrentUpdate, DuplicateName):
         return False
     except NotFound:
@@ -191,13 +235,16 @@ def as_found(lease: Lease, missing: int, proposal: Mapping[str, object], now: In
     )
 
 
-def told(lease: Lease, now: Instant, moved: Iterable[str] = ()) -> PutEffect:
+def told(
+    lease: Lease, now: Instant, moved: Iterable[str] = (), servers: Iterable[str] = ()
+) -> PutEffect:
     """What its owner hears of the health of a lease, whose generation is the one before.
 
     Args:
         lease: as it is written.
         now: when.
         moved: members that have other places from now on.
+        servers: see `note`.
     """
     return facts.fact(
         EffectKind.NOTIFY,
@@ -211,6 +258,7 @@ def told(lease: Lease, now: Instant, moved: Iterable[str] = ()) -> PutEffect:
             "degraded": lease.degraded,
             "missing": lease.missing,
             "moved": list(moved),
+            "servers": sorted(servers),
             "proposal": dict(lease.proposal),
         },
         same=(lease.id, "health", lease.generation),
