@@ -1,0 +1,97 @@
+"""A generated month, run through the service in several ways.
+
+    python -m benchmarks.month                        # the month of the documentation
+    python -m benchmarks.month --hosts 100 --days 10  # a smaller one, to try it
+    python -m benchmarks.month --write                # keep what was found, and the picture
+
+Every way runs in a process of its own, as many at a time as there are processors. Everything is
+made from the seed: the same command finds the same numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.month.pictures import picture
+from benchmarks.month.plan import month
+from benchmarks.month.report import fewer, table
+from benchmarks.month.ways import WAYS
+from benchmarks.month.world import WARM_UP, World
+
+from moorage.domain.period import DAY
+
+HERE: Final = Path(__file__).parent
+RESULTS: Final = HERE / "results.json"
+PICTURE: Final = HERE.parents[1] / "docs" / "reports" / "month.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Which month."""
+
+    seed: int
+    hosts: int
+    days: int
+
+
+def main() -> int:
+    """Run the ways asked for; the exit status is 1 if a lease was late."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--write", action="store_true", help="keep results.json and the picture")
+    args = parser.parse_args()
+    if args.days * DAY <= WARM_UP:
+        parser.error(f"a month has more than {WARM_UP // DAY} days, which are not looked at")
+    size = Size(args.seed, args.hosts, args.days)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        runs = [pool.submit(live, size, name) for name in args.ways]
+        results = {name: run.result() for name, run in zip(args.ways, runs, strict=True)}
+    print("\n".join(table(results)))
+    if "moorage" in results:
+        for name, share in fewer(results).items():
+            print(f"idle reserved hours, against {WAYS[name].title}: {share:.1%} fewer")
+    if args.write:
+        keep(size, results)
+    return 1 if any(found["counts"].get("leases late") for found in results.values()) else 0
+
+
+def live(size: Size, name: str) -> dict[str, Any]:
+    """One way, to its end; in a process of its own."""
+    began = time.process_time()
+    asked = month(size.seed, hosts=size.hosts, days=size.days)
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(asked, WAYS[name], f"sqlite:///{folder}/ledger.db", say)
+        found = world.live()
+        world.service.close()
+    return found.as_json() | {"cpu_s": round(time.process_time() - began)}
+
+
+def keep(size: Size, results: dict[str, dict[str, Any]]) -> None:
+    """Write the results and the picture."""
+    whole = {"seed": size.seed, "hosts": size.hosts, "days": size.days, "ways": results}
+    RESULTS.write_text(json.dumps(whole, separators=(",", ":")) + "\n")
+    hours = {WAYS[name].title: found["hours"] for name, found in results.items()}
+    PICTURE.write_text(picture(hours, WARM_UP // DAY))
+
+
+def say(line: str) -> None:
+    """Tell how far it is, at once."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

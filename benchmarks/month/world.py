@@ -1,0 +1,338 @@
+"""A cloud that lives through a month: its service, its users, and whoever ends servers.
+
+Servers are created as Nova creates them, by candidates and a write, and their flavors say their
+terms by classes; leases are asked of the use case behind `POST /v1/leases`. Time goes from tick to
+tick, and at each the service's workers do what is due.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count, islice
+from threading import Event
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import numpy as np
+from benchmarks.month.found import Found
+from benchmarks.month.plan import HOST_VCPU, TICK, LeaseAsked, ServerAsked
+from benchmarks.month.ways import POOL
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.describe import read_ensemble
+from moorage.domain.effects import EffectKind, Lane
+from moorage.domain.errors import CapacityExceeded, Infeasible
+from moorage.domain.leases import LeaseState, Terms, reservation_class
+from moorage.domain.period import DAY, HOUR, SECOND, Period
+from moorage.domain.requests import RequestGroup
+from moorage.domain.virtual import HOURS, PREEMPTIBLE
+from moorage.engine.candidates import CandidateQuery, candidates
+from moorage.testing.service import TENANT, Service
+from moorage.usecases.allocate import allocate, release
+from moorage.usecases.effects import Message, Outside, carry_out, postpone
+from moorage.usecases.expire import expire
+from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.leases.create import create_lease
+from moorage.usecases.leases.draw import drawable
+from moorage.usecases.leases.lookout import Lookout
+from moorage.usecases.limits import Limits
+from moorage.usecases.proposal import Naming
+from moorage.usecases.stays import Lifetimes, seen_by
+from moorage.workers import effects
+from moorage.workers.expiry import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from benchmarks.month.plan import Month
+    from benchmarks.month.ways import Way
+
+    from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.resources import Amounts
+    from moorage.engine.snapshot import Snapshot
+
+WARM_UP: Final = 4 * DAY
+"""Not looked at: until then there are fewer leases than later, as none began before the month."""
+RACK: Final = 25
+_ROUNDS: Final = 50
+
+
+@dataclass(slots=True)
+class Server:
+    """One that runs."""
+
+    vcpu: int
+    leased: bool
+    asked: ServerAsked | None = None
+    since: Instant = 0
+
+
+@dataclass
+class Work:
+    """The use cases of effects, for the workers."""
+
+    world: World
+
+    def carry_out(self, effect: Effect) -> object:
+        """See `CarryOut`."""
+        return carry_out(self.world.service.parts, self.world.outside, effect)
+
+    def postpone(self, effect: Effect, problem: str) -> None:
+        """See `CarryOut`."""
+        self.world.found.counts[f"effects put off: {effect.kind}"] += 1
+        postpone(self.world.service.parts, self.world.outside, effect, problem)
+
+
+@dataclass
+class World:
+    """One cloud in one way."""
+
+    month: Month
+    way: Way
+    database: str
+    told: Callable[[str], object]
+    found: Found = field(default_factory=Found)
+
+    def __post_init__(self) -> None:
+        limits = Limits(explanation_budget=1, time_limit=2 * SECOND)
+        self.service = Service(fleet(self.month, self.way), limits=limits, database=self.database)
+        self.begin = self.service.clock.now()
+        self.outside = Outside(tell=self._hear, end=self._end, hook=self._hear)
+        self.work = Work(self)
+        self.lookout = Lookout(self.service.parts)
+        self.lifetimes = Lifetimes(notice=limits.notice)
+        self.servers: dict[str, Server] = {}
+        self.levels = {True: 0, False: 0}
+        """VCPU in use: by leased servers, by others."""
+        self._numbers = count(1)
+        self._queries: dict[tuple[tuple[str, int], ...], CandidateQuery] = {}
+        self._queue: list[tuple[Instant, int, Callable[[], None]]] = []
+        snapshot = self.service.store.snapshot()
+        self.pooled = np.array(
+            [POOL in snapshot.state(row).provider.traits for row in range(len(snapshot.uuids))]
+        )
+
+    # --- what happens ---------------------------------------------------------------------------
+
+    def live(self) -> Found:
+        """The whole month."""
+        for lease in self.month.leases:
+            self._at(self.begin + lease.at, partial(self._grant, lease))
+        for server in self.month.servers:
+            self._at(self.begin + server.at, partial(self._boot, server))
+        end = self.begin + self.month.days * DAY
+        for now in range(self.begin, end, TICK):
+            self.service.clock.set(now)
+            self._rest()
+            while self._queue and self._queue[0][0] <= now:
+                heappop(self._queue)[2]()
+            if now - self.begin >= WARM_UP:
+                self._measure(now)
+            if (now - self.begin) % DAY == 0:
+                self.told(self._line((now - self.begin) // DAY))
+        return self.found
+
+    def _at(self, instant: Instant, what: Callable[[], None]) -> None:
+        heappush(self._queue, (instant, next(self._numbers), what))
+
+    def _grant(self, asked: LeaseAsked) -> None:
+        period = Period(self.begin + asked.start, self.begin + asked.end)
+        terms = Terms(period, before_start=self.way.before_start)
+        role: dict[str, object] = {
+            "name": "s",
+            "count": asked.members,
+            "resources": {"VCPU": asked.vcpu},
+        }
+        if self.way.pool:
+            role["required"] = [POOL]
+        policies = [{"name": "apart", "type": "anti-affinity", "members": ["s"]}]
+        described = read_ensemble(
+            {"name": self._name(), "members": [role], "policies": policies if asked.apart else []}
+        )
+        ask = LeaseAsk("lease", terms, description=described)
+        weight = asked.members * asked.vcpu * (asked.end - asked.start) / HOUR
+        self.found.counts["lease hours asked for"] += round(weight)
+        name = self._name()
+        try:
+            lease = create_lease(self.service.parts, TENANT, ask, Naming(name, digest=name)).lease
+        except Infeasible:
+            self.found.counts["leases refused"] += 1
+            return
+        self.found.counts["leases granted"] += 1
+        self.found.counts["lease hours granted"] += round(weight)
+        self._at(period.start, partial(self._draw, lease, asked))
+
+    def _draw(self, lease: Lease, asked: LeaseAsked) -> None:
+        """The owner of a lease creates its servers the instant it starts, all of them."""
+        (reservation,) = lease.reservations
+        wants = {"VCPU": asked.vcpu, reservation_class(reservation.id): 1}
+        drawn = sum(self._create(wants, leased=True) is not None for _ in range(asked.members))
+        self.found.counts["leases started"] += 1
+        self.found.counts["leases late"] += drawn < asked.members
+
+    def _boot(self, asked: ServerAsked) -> None:
+        wants = {"VCPU": asked.vcpu}
+        if asked.preemptible and self.way.preempts:
+            wants[PREEMPTIBLE] = 1
+        else:
+            wants[HOURS] = asked.hours
+        name = self._create(wants, leased=False)
+        kind = "preemptible" if asked.preemptible else "bounded"
+        self.found.counts[f"{kind} servers {'refused' if name is None else 'created'}"] += 1
+        if name is not None:
+            self.servers[name].asked = asked
+            self._at(self.service.clock.now() + asked.life, partial(self._finish, name))
+
+    def _finish(self, name: str) -> None:
+        """The owner is done with a server, unless it was ended before."""
+        if name in self.servers:
+            self._delete(name)
+
+    # --- as Nova does it ------------------------------------------------------------------------
+
+    def _create(self, wants: Amounts, *, leased: bool) -> str | None:
+        """A new server's name, or None where no host is found."""
+        query = self._query(tuple(wants.items()), leased=leased)
+        snapshot = self.service.store.snapshot()
+        for allocations in islice(self._offered(snapshot, query), 3):
+            name = self._name()
+            owner = Consumer(name, TENANT.project_id, "ann", "INSTANCE")
+            write = ReplaceAllocations(owner, allocations, None)
+            try:
+                allocate(
+                    self.service.store,
+                    [write],
+                    ids=self.service.parts.ids,
+                    lifetimes=self.lifetimes,
+                )
+            except CapacityExceeded:  # preemptible, and a lease is too near to yield to it
+                continue
+            self.servers[name] = Server(wants["VCPU"], leased, since=self.service.clock.now())
+            self.levels[leased] += wants["VCPU"]
+            return name
+        return None
+
+    def _query(self, wants: tuple[tuple[str, int], ...], *, leased: bool) -> CandidateQuery:
+        """The question of a flavor: the same value each time, as a service keeps it too."""
+        forbidden = frozenset({POOL}) if self.way.pool and not leased else frozenset[str]()
+        made = CandidateQuery((RequestGroup("", dict(wants)),), root_forbidden=forbidden)
+        return self._queries.setdefault(wants, made)
+
+    def _offered(self, snapshot: Snapshot, query: CandidateQuery) -> list[Mapping[str, Amounts]]:
+        drawn = drawable(self.service.store, snapshot, query)
+        if drawn is not None:
+            seen, some = drawn.snapshot, islice(drawn.candidates, 3)
+        else:
+            seen = seen_by(snapshot, query, self.lifetimes)
+            some = islice(candidates(seen, query), 3)
+        return [{seen.uuids[row]: of for row, of in one.allocations} for one in some]
+
+    def _delete(self, name: str) -> Server:
+        release(self.service.store, name)
+        gone = self.servers.pop(name)
+        self.levels[gone.leased] -= gone.vcpu
+        return gone
+
+    # --- outside --------------------------------------------------------------------------------
+
+    def _hear(self, message: Message) -> str:
+        if message.body["kind"] == EffectKind.WARN:
+            self.found.counts["warnings"] += 1
+        return "heard"
+
+    def _end(self, message: Message) -> str:
+        """Whoever ends servers."""
+        if message.subject not in self.servers:
+            return "gone"
+        gone = self._delete(message.subject)
+        if gone.asked is not None:
+            done = self.service.clock.now() - gone.since
+            self.found.counts["servers ended for a lease"] += 1
+            if self.service.clock.now() - self.begin >= WARM_UP:
+                self.found.lost += gone.vcpu * done / HOUR
+        return "ended"
+
+    # --- the service's workers ------------------------------------------------------------------
+
+    def _rest(self) -> None:
+        """Let every worker have its turn until none has anything to do."""
+        store = self.service.store
+        for _ in range(_ROUNDS):
+            before = store.snapshot().revision
+            sweep(store, lambda due: expire(self.service.parts, due))
+            while self.lookout.look():
+                pass
+            for lane in Lane:
+                while effects.once(store, self.work, lane, stop=Event()).due:
+                    pass
+            if store.snapshot().revision == before:
+                return
+        raise RuntimeError("the workers do not come to rest")
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def _measure(self, now: Instant) -> None:
+        capacity = self.month.hosts * HOST_VCPU
+        leased, loose = self.levels[True], self.levels[False]
+        self.found.pass_by(TICK, capacity, leased, loose)
+        if (now - self.begin) % HOUR == 0:
+            aside = self._set_aside()
+            self.found.set_aside += aside
+            self.found.hours.append((leased / capacity, loose / capacity, aside / capacity))
+
+    def _set_aside(self) -> int:
+        """Idle VCPU that not everybody may have for as long as it is idle."""
+        store = self.service.store
+        snapshot = store.snapshot()
+        columns = snapshot.classes["VCPU"]
+        free = np.zeros(len(snapshot.uuids), dtype=np.int64)
+        free[columns.rows] = columns.capacity - columns.used
+        if self.way.pool:
+            return int(free[self.pooled].sum())
+        promised = np.zeros_like(free)
+        for lease in store.leases(project_id=None):
+            if lease.state is not LeaseState.PENDING:
+                continue
+            for _, one in store.bookings(decision=lease.decision_id):
+                if one.state is BookingState.RESERVED:
+                    promised[snapshot.row_of[one.provider]] += one.amounts["VCPU"]
+        return int(np.minimum(free, promised).sum())
+
+    def _name(self) -> str:
+        return str(UUID(int=next(self._numbers), version=4))
+
+    def _line(self, day: Duration) -> str:
+        capacity = self.month.hosts * HOST_VCPU
+        used = sum(self.levels.values()) / capacity
+        return f"{self.way.name}: day {day}, {used:.0%} used, {dict(self.found.counts)}"
+
+
+def fleet(month: Month, way: Way) -> str:
+    """The fleet as a file."""
+    racks = max(1, month.hosts // RACK)
+    pool = round(way.pool * month.hosts)
+    parts = [("p", pool, f"traits: [{POOL}]"), ("h", month.hosts - pool, "traits: []")]
+    hosts = "".join(
+        f"""
+  - name: "{letter}{{n}}"
+    count: {number}
+    inventories: {{VCPU: {HOST_VCPU}}}
+    {traits}
+    place: {{location: {{name: "r{{n}}", count: {racks}}}}}"""
+        for letter, number, traits in parts
+        if number
+    )
+    return f"""
+fleet: month
+topology:
+  location:
+    levels: [rack]
+    domains: [{{name: "r{{n}}", count: {racks}, level: rack}}]
+hosts:{hosts}
+"""
