@@ -138,9 +138,12 @@ def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], I
                 load.taken += amount if taking else 0
                 continue
             span = (start, end, amount)
-            load.spans = [*(load.spans or ()), span]
+            # There may be thousands of them on one provider: each list grows in place.
+            load.spans = load.spans or []
+            load.spans.append(span)
             if taking:
-                load.taking = [*(load.taking or ()), span]
+                load.taking = load.taking or []
+                load.taking.append(span)
         until = min(until, booking.lapses_at, start if start > now else end)
     return found, until
 
