@@ -20,6 +20,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "claim": "one held place, taken for a real server",
         "lease": "places promised for a later period, used until then",
         "capacity": "how much there is over time, how many fit and when",
+        "quota": "what a project may lease and hold",
         "policy": "the types of policies (known offline)",
         "hot": "Heat templates in, decisions out",
         "template": "descriptions with parameters, kept in versions",
@@ -146,6 +147,19 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "capacity windows": (
             f"{_CLI}.capacity:Windows",
             "Find when so many of a flavor fit for so long.",
+        ),
+        "quota set": (f"{_CLI}.quota:Set", "Say what a project may lease and hold."),
+        "quota show": (
+            f"{_CLI}.quota:Show",
+            "Show what a project may lease and hold, and what it has.",
+        ),
+        "quota list": (
+            f"{_CLI}.quota:List",
+            "List the projects of which something is said, and what they have.",
+        ),
+        "quota unset": (
+            f"{_CLI}.quota:Unset",
+            "Let the service's defaults hold for a project again.",
         ),
         "policy list": (f"{_CLI}.policy:List", "List the types of policies."),
         "policy show": (f"{_CLI}.policy:Show", "Explain a type of policy, with examples."),

@@ -38,6 +38,8 @@ def sentence(error: Exception) -> str:
         return told(error.explanation)
     if isinstance(error, errors.DescriptionMismatch):
         return _mismatch(error)
+    if isinstance(error, errors.QuotaExceeded):
+        return f"{error.status} quota_exceeded {error.detail}"
     if isinstance(error, errors.ApiError):
         return _refusal(error)
     if isinstance(error, domain.InvalidDescription):

@@ -78,6 +78,10 @@ class LimitReached(Forbidden):
     """A quota or a configured bound was passed."""
 
 
+class QuotaExceeded(LimitReached):
+    """What the project may lease or hold was passed."""
+
+
 class NotFound(ApiError):
     """Not there, or not this project's (404)."""
 
@@ -148,4 +152,6 @@ def error_for(status: int, body: object) -> ApiError:
     if not isinstance(error, dict):
         error = {}
     kind = _BY_CODE.get(str(error.get("code")), _BY_STATUS.get(status, ApiError))
+    if kind is LimitReached and error.get("quota"):
+        kind = QuotaExceeded
     return kind(status, error, body)

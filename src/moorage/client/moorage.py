@@ -9,6 +9,7 @@ from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
 from moorage.client.hot import Hot
 from moorage.client.leases import LeaseCalls
+from moorage.client.quotas import QuotaCalls
 from moorage.client.templates import Templates
 from moorage.client.transport import Transport
 
@@ -37,6 +38,7 @@ class Moorage:
         self.placement = Placement(transport)
         self.simulation = Simulation(transport)
         self.hot = Hot(transport)
+        self.quotas = QuotaCalls(transport)
         self.templates = Templates(transport)
 
     def __enter__(self) -> Self:

@@ -7,7 +7,8 @@
     │   └── Contradiction             policies that no placement can meet together
     ├── NotFound                      the addressed thing is not there (or not the caller's)
     ├── Forbidden                     the caller may not
-    ├── LimitExceeded                 a configured bound (longest hold, renewals, held units)
+    ├── LimitExceeded                 a configured bound (longest hold, renewals)
+    │   └── QuotaExceeded             ... of one project, with what is left and when it would pass
     ├── Conflict                      the state of the ledger does not allow it now
     │   ├── ConcurrentUpdate          a generation or revision moved meanwhile
     │   │   ├── ProviderConflict      ... a provider's: the write may be tried again
@@ -36,6 +37,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    Instant = int
+    """As `period.Instant`, which is built on this module."""
 
 
 class MoorageError(Exception):
@@ -103,6 +107,33 @@ class LimitExceeded(MoorageError):
         self.limit = limit
         self.requested = requested
         self.used = used
+
+
+class QuotaExceeded(LimitExceeded):
+    """What the project may have is passed.
+
+    Numbers are counts, unit-hours or, of durations, seconds. `passes_at` is the first start from
+    which the same lease would pass, or with `when_asked` when it would pass if it were asked for
+    then; None: never as long as nothing else changes.
+    """
+
+    def __init__(  # noqa: PLR0913 - all that a refusal tells
+        self,
+        name: str,
+        told: str,
+        *,
+        limit: int,
+        requested: int,
+        used: int = 0,
+        passes_at: Instant | None = None,
+        when_asked: bool = False,
+    ) -> None:
+        super().__init__(name, limit=limit, requested=requested, used=used)
+        self.args = (told,)
+        self.message = told
+        self.left = max(limit - used, 0)
+        self.passes_at = passes_at
+        self.when_asked = when_asked
 
 
 class Conflict(MoorageError):

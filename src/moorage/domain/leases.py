@@ -194,6 +194,8 @@ class Lease:
     terms: Terms
     state: LeaseState
     reservations: tuple[Reservation, ...]
+    units: int = 0
+    """How many places it is granted with: what quotas count."""
     binding: Binding = Binding.PLANNED
     degraded: bool = False
     missing: int = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.options.access import ACCESS
 from moorage.options.leases import LEASES
 from moorage.options.operation import OPERATION
+from moorage.options.quotas import QUOTAS
 from moorage.options.service import SERVICE
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ MOUNTS: Final[Mapping[str, str]] = {
 }
 """Every dialect and its path, unless `mount` says otherwise."""
 
-SETTINGS: Final = (*SERVICE, *LEASES, *OPERATION, *ACCESS)
+SETTINGS: Final = (*SERVICE, *LEASES, *QUOTAS, *OPERATION, *ACCESS)
 """All of them, in the order they are shown."""
 
 

@@ -17,6 +17,8 @@ _SIZE: Final = re.compile(r"(\d+)([KMG]?)", re.ASCII)
 _UNITS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _PATH: Final = re.compile(r"(/|(/[A-Za-z0-9._~-]+)+)?", re.ASCII)
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._~\[\]:-]+")
+_MOST: Final = 1_000_000_000
+_DIGITS: Final = 11
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 
 
@@ -97,6 +99,39 @@ def lifetime(text: str) -> int | None:
 def show_lifetime(value: int | None) -> str:
     """The text that `lifetime` reads as this value."""
     return FOREVER if value is None else format_duration(value)
+
+
+UNLIMITED: Final = "unlimited"
+"""The limit that nothing passes: None."""
+
+
+def most(text: str) -> int | None:
+    """A number that may not be passed, or `unlimited`: None."""
+    if text == UNLIMITED:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text[:_DIGITS]) <= _MOST):
+        raise ValueError(f"must be a whole number from 0 to {_MOST}, or {UNLIMITED}")
+    return int(text)
+
+
+def longest(text: str) -> int | None:
+    """A duration in microseconds that may not be passed, or `unlimited`: None."""
+    if text == UNLIMITED:
+        return None
+    try:
+        return parse_duration(text)
+    except InvalidDescription as error:
+        raise ValueError(f"must be a duration such as 90d, or {UNLIMITED}") from error
+
+
+def show_most(value: int | None) -> str:
+    """The text that `most` reads as this value."""
+    return UNLIMITED if value is None else str(value)
+
+
+def show_longest(value: int | None) -> str:
+    """The text that `longest` reads as this value."""
+    return UNLIMITED if value is None else format_duration(value)
 
 
 def project_lifetime(text: str) -> tuple[str, int | None]:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.period import SECOND
+from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.http.access_rules import RulesConfig
 from moorage.http.config import (
     CallersConfig,
@@ -109,6 +110,7 @@ def configure(effective: Effective) -> Settings:
             horizon=value["lease_horizon"],
             buckets=tuple(sorted({0, *value["capacity_buckets"]})),
             reservations=value["lease_reservations"],
+            quotas=_quotas(value),
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],
             renewals=value["max_renewals"],
@@ -121,6 +123,19 @@ def configure(effective: Effective) -> Settings:
             attempts=value["commit_attempts"],
         ),
     )
+
+
+def _quotas(value: Mapping[str, Any]) -> QuotaDefaults:
+    """What projects may lease of which nothing is said."""
+    named = {
+        QuotaName.UNITS: value["quota_lease_units"],
+        QuotaName.UNIT_HOURS: value["quota_lease_unit_hours"],
+        QuotaName.HORIZON: value["quota_lease_horizon"],
+        QuotaName.MAX_LENGTH: value["quota_lease_max_length"],
+        QuotaName.LEASES: value["quota_leases"],
+    }
+    limits = {name: limit for name, limit in named.items() if limit is not None}
+    return QuotaDefaults(MappingProxyType(limits), value["quota_window"])
 
 
 def _mounts(effective: Effective) -> dict[str, str]:

@@ -31,6 +31,7 @@ from moorage.domain.flavors import Flavor
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
+from moorage.domain.quotas import Quota, QuotaName
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
 from moorage.domain.templates import Parameter, Template, TemplateFormat
@@ -125,6 +126,8 @@ LEASE: Final = record(
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)
 
 RESERVABLE: Final = record(Reservable, kind=choice(ReservableKind), properties=table(PLAIN))
+
+QUOTA: Final = record(Quota, limits=table(PLAIN, key=choice(QuotaName)))
 
 TEMPLATE: Final = record(
     Template,

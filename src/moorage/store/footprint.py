@@ -142,6 +142,8 @@ def _end_bookings(found: Footprint, change: changes.EndBookings) -> None:
 
 def _put_lease(found: Footprint, change: changes.PutLease) -> None:
     found.ids.add(change.lease.id)
+    if change.within is not None:
+        found.ids.add(_quota_of(change.lease.project_id))
 
 
 def _expect_lease(found: Footprint, change: changes.ExpectLease) -> None:
@@ -171,6 +173,18 @@ def _delete_template(found: Footprint, change: changes.DeleteTemplate) -> None:
 
 def _of_reservables(found: Footprint, _: changes.PutReservable | changes.DropReservable) -> None:
     found.ids.add("reservables")
+
+
+def _put_quota(found: Footprint, change: changes.PutQuota) -> None:
+    found.ids.add(_quota_of(change.quota.project_id))
+
+
+def _drop_quota(found: Footprint, change: changes.DropQuota) -> None:
+    found.ids.add(_quota_of(change.project_id))
+
+
+def _quota_of(project_id: str) -> str:
+    return f"quota {project_id}"
 
 
 def _of_flavors(found: Footprint, _: changes.PutFlavor | changes.DeleteFlavor) -> None:
@@ -206,6 +220,8 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.DeleteTemplate: _delete_template,
         changes.PutReservable: _of_reservables,
         changes.DropReservable: _of_reservables,
+        changes.PutQuota: _put_quota,
+        changes.DropQuota: _drop_quota,
         changes.PutFlavor: _of_flavors,
         changes.DeleteFlavor: _of_flavors,
     }

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Instant
     from moorage.domain.providers import ResourceProvider
+    from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.templates import Template
+    from moorage.engine.quotas import Lessee
     from moorage.engine.snapshot import Snapshot
     from moorage.store.answers import Connections
     from moorage.store.backends import Backend
@@ -342,6 +344,29 @@ class Ledger:
         wanted = read.matching(table, kind=kind.value).order_by(table.c.number)
         found = self._backend.read(lambda connection: connection.scalars(wanted).all())
         return [bodies.RESERVABLE.decode(body) for body in found]
+
+    # --- quotas -------------------------------------------------------------------------------
+
+    def quota(self, project_id: str) -> Quota | None:
+        """See `Store`."""
+        return self._backend.read(lambda connection: read.quota(connection, project_id))
+
+    def quotas(self) -> Sequence[Quota]:
+        """See `Store`."""
+        wanted = select(tables.quotas.c.body).order_by(tables.quotas.c.project_id)
+        found = self._backend.read(lambda connection: connection.scalars(wanted).all())
+        return [bodies.QUOTA.decode(body) for body in found]
+
+    def lessee(self, project_id: str, since: Instant, *, but: str = "") -> Lessee:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(
+            lambda connection: read.lessee(connection, project_id, since, now, but=but)
+        )
+
+    def uses_of_lease(self, lease_id: str) -> Sequence[Use]:
+        """See `Store`."""
+        return self._backend.read(lambda connection: read.uses_of_lease(connection, lease_id))
 
     # --- time ---------------------------------------------------------------------------------
 

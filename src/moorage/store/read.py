@@ -11,6 +11,8 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.effects import EffectState, Lane
 from moorage.domain.errors import NotFound
+from moorage.domain.quotas import Use
+from moorage.engine.quotas import Lessee
 from moorage.store import bodies, rows, tables
 from moorage.store.batch import chunks
 from moorage.usecases.ports import Keepers, Named, Overrun
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.quotas import Quota
     from moorage.domain.templates import Template
     from moorage.store.codec import Shape
     from moorage.store.session import Asked, Question, Session
@@ -72,6 +75,17 @@ _OVERRUN = (
     .distinct()
     .order_by(_b.end_at, _c.uuid)
     .limit(bindparam("limit"))
+)
+_QUOTA = select(tables.quotas.c.body).where(tables.quotas.c.project_id == bindparam("of"))
+_uses = tables.lease_uses.c
+_USES = select(_uses.lease_id, _uses.units, _uses.start_at, _uses.end_at).order_by(
+    _uses.end_at, _uses.number
+)
+_USES_OF_LEASE = _USES.where(_uses.lease_id == bindparam("of"))
+_USES_OF_PROJECT = _USES.where(
+    _uses.project_id == bindparam("of"),
+    _uses.end_at > bindparam("since"),
+    _uses.lease_id != bindparam("but"),
 )
 _PROVIDER = select(tables.providers.c.uuid).where(tables.providers.c.uuid == bindparam("uuid"))
 _classes = tables.resource_classes.c
@@ -190,6 +204,28 @@ def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
         of_consumer = _c.uuid == _b.consumer
         count = count.join(tables.consumers, of_consumer).where(_c.project_id == project_id)
     return int(connection.scalar(count) or 0)
+
+
+def quota(connection: Session, project_id: str) -> Quota | None:
+    """What an operator has said of a project."""
+    body = connection.scalars(_QUOTA, {"of": project_id}).one_or_none()
+    return None if body is None else bodies.QUOTA.decode(body)
+
+
+def uses_of_lease(connection: Session, lease_id: str) -> tuple[Use, ...]:
+    """What a lease counts for, in order."""
+    rows_ = connection.execute(_USES_OF_LEASE, {"of": lease_id}).all()
+    return tuple(Use(row.units, row.start_at, row.end_at) for row in rows_)
+
+
+def lessee(
+    connection: Session, project_id: str, since: Instant, now: Instant, *, but: str = ""
+) -> Lessee:
+    """What a project has leased that ends after an instant, but for one lease."""
+    given = {"of": project_id, "since": since, "but": but}
+    rows_ = connection.execute(_USES_OF_PROJECT, given).all()
+    ends = {row.lease_id: row.end_at for row in rows_ if row.end_at > now}
+    return Lessee([Use(row.units, row.start_at, row.end_at) for row in rows_], list(ends.values()))
 
 
 def keepers_revision(asked: Asked) -> int:

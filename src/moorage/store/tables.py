@@ -308,6 +308,27 @@ reservables = Table(
     comment="Hosts and addresses that are offered for reservation.",
 )
 
+quotas = Table(
+    "quotas",
+    metadata,
+    Column("project_id", _NAME, primary_key=True),
+    Column("body", _LONG, nullable=False),
+    comment="What an operator has said of a project; for others the defaults hold.",
+)
+
+lease_uses = Table(
+    "lease_uses",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("lease_id", _UUID, nullable=False, index=True),
+    Column("project_id", _NAME, nullable=False),
+    Column("units", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Index(None, "project_id", "end_at"),
+    comment="What leases count for: a row for each part of a lease that has one size.",
+)
+
 explanations = Table(
     "explanations",
     metadata,

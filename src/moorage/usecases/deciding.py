@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.changes import BoundHeld
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
-from moorage.domain.errors import LimitExceeded
+from moorage.domain.quotas import too_much_held
 from moorage.usecases.additional import additional
+from moorage.usecases.quotas import held_limit
 from moorage.usecases.standing import MemberStatus
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def decision_for(
     """The decision that gives an answer's places to the members.
 
     Raises:
-        LimitExceeded: the project holds too many places.
+        QuotaExceeded: the project holds too many places.
     """
     snapshot, stand, found = answer.snapshot, answer.stand, answer.found
     request, outcome = found.built.request, found.outcome
@@ -179,7 +180,7 @@ def _held(stand: Standing) -> int:
 
 
 def _check_quota(parts: Parts, ensemble: Ensemble, wanted: int, *, released: int) -> None:
-    limit = parts.limits.held_members
+    limit = held_limit(parts, ensemble.project_id)
     used = parts.store.held(ensemble.project_id) - released
     if used + wanted > limit:
-        raise LimitExceeded("places held", limit=limit, used=max(used, 0), requested=wanted)
+        raise too_much_held(limit=limit, used=max(used, 0), requested=wanted)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.errors import LimitExceeded
 from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
+from moorage.domain.quotas import QuotaDefaults
 
 if TYPE_CHECKING:
     from moorage.domain.period import Duration
@@ -53,6 +54,8 @@ class Limits:
     """How far ahead of now a lease may end."""
     reservations: int = 200
     """Roles of one lease."""
+    quotas: QuotaDefaults = field(default_factory=QuotaDefaults)
+    """What a project may lease of which nothing is said; `held_members` is told with it."""
 
 
 def hold_within(limits: Limits, asked: Duration | None) -> Duration:

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Duration, Instant
     from moorage.domain.providers import ResourceProvider
+    from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.templates import Template
     from moorage.engine.problem import Outcome, Problem
+    from moorage.engine.quotas import Lessee
     from moorage.engine.snapshot import Snapshot
 
 
@@ -238,6 +240,18 @@ class Store(Protocol):
 
     def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
         """Everything of a kind that is offered for reservation, by creation."""
+
+    def quota(self, project_id: str) -> Quota | None:
+        """What an operator has said of a project; None: the defaults hold."""
+
+    def quotas(self) -> Sequence[Quota]:
+        """Every project of which something is said, by id."""
+
+    def lessee(self, project_id: str, since: Instant, *, but: str = "") -> Lessee:
+        """What a project has leased that ends after `since`, but for one lease."""
+
+    def uses_of_lease(self, lease_id: str) -> Sequence[Use]:
+        """What a lease counts for, in order."""
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """Held decisions and building claims whose time has come at `now()`."""

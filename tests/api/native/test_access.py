@@ -56,6 +56,8 @@ def test_what_a_route_needs_is_what_the_design_says() -> None:
         ("GET", "/fleet"),
         ("POST", "/fleet"),
         ("GET", "/bookings"),
+        ("PATCH", "/quotas/{project_id}"),
+        ("DELETE", "/quotas/{project_id}"),
         ("PUT", "/simulation/clock"),
     }
     asks = {"/capacity/fit"}  # with a body, and writes nothing

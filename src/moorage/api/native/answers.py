@@ -304,6 +304,13 @@ class Error(Struct, frozen=True, omit_defaults=True):
     limit: int | None = None
     used: int | None = None
     requested: int | None = None
+    quota: str | None = None
+    """Which of a project's limits was passed; those of durations are told in seconds."""
+    left: int | None = None
+    passes_at: str | None = None
+    """The first start from which the same lease would pass; absent: never as things stand."""
+    passes: str | None = None
+    """`start`: with that start; `asked`: if it is asked for then."""
     explanation: Explanation | None = None
 
 

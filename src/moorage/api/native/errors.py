@@ -11,6 +11,7 @@ import msgspec
 from moorage.api.native import protocol
 from moorage.api.native.answers import Difference, Error
 from moorage.domain import errors
+from moorage.domain.period import format_instant
 from moorage.usecases.members import Oversized, Violated
 
 if TYPE_CHECKING:
@@ -119,13 +120,25 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:
         case errors.InvalidDescription():
             return {"path": error.path, "line": error.line}
         case errors.LimitExceeded():
-            return {"limit": error.limit, "used": error.used, "requested": error.requested}
+            known = {"limit": error.limit, "used": error.used, "requested": error.requested}
+            return known | _of_quota(error)
         case Oversized():
             return {"diff": differences(error.diff)}
         case errors.DescriptionMismatch():
             return {"diff": differences(error.diff), "remedies": list(REMEDIES)}
         case _:
             return {}
+
+
+def _of_quota(error: errors.LimitExceeded) -> dict[str, Any]:
+    """What is told besides where the limit is a project's."""
+    if not isinstance(error, errors.QuotaExceeded):
+        return {}
+    told: dict[str, Any] = {"quota": str(error.what), "left": error.left}
+    if error.passes_at is not None:
+        told["passes_at"] = format_instant(error.passes_at)
+        told["passes"] = "asked" if error.when_asked else "start"
+    return told
 
 
 def differences(diff: tuple[Mapping[str, Any], ...]) -> list[Difference]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.api.native import answers_capacity as counted
 from moorage.api.native import answers_leases as leased
 from moorage.api.native import answers_operator as told
+from moorage.api.native import answers_quotas as quoted
 from moorage.api.native import answers_templates as made
 from moorage.api.native import (
     capacity,
@@ -24,9 +25,11 @@ from moorage.api.native import (
     leases,
     members,
     policies,
+    quotas,
     requests,
     requests_capacity,
     requests_leases,
+    requests_quotas,
     requests_templates,
     templates,
     versions,
@@ -80,6 +83,10 @@ ROUTES: tuple[Route, ...] = (
     Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=requests_leases.LeaseChange, response=leased.OneLease, mutates=True),
     Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, mutates=True),
     Route("GET", "/leases/{id}/events", READER, "moorage:leases:events", leases.events, "List what happens because of a lease", response=leased.LeaseEvents, query=PAGE),
+    Route("GET", "/quotas", READER, "moorage:quotas:list", quotas.listing, "What the project may lease and hold, and what it has", response=quoted.Quotas, query=("all_projects",)),
+    Route("GET", "/quotas/{project_id}", READER, "moorage:quotas:show", quotas.show, "Show a project's quota and what is used of it", response=quoted.OneQuota),
+    Route("PATCH", "/quotas/{project_id}", OPERATOR, "moorage:quotas:update", quotas.change, "Say what a project may lease and hold", request=requests_quotas.QuotaChange, response=quoted.OneQuota, mutates=True),
+    Route("DELETE", "/quotas/{project_id}", OPERATOR, "moorage:quotas:delete", quotas.delete, "Let the defaults hold for a project again", status=204, mutates=True),
     Route("POST", "/explanations", MEMBER, "moorage:explanations:create", explanations.create, "Would it fit, and if not, why not", request=requests.ExplanationCreate, response=envelopes.Explained),
     Route("GET", "/explanations/{id}", READER, "moorage:explanations:show", explanations.show, "Show an explanation", response=envelopes.OneExplanation, query=("instance",)),
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=asked.HotCreate, response=told.Hot, status=201, mutates=True),

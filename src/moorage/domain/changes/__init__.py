@@ -34,6 +34,7 @@ from moorage.domain.changes.own import (
     DeleteFlavor,
     DeleteTemplate,
     DropEffects,
+    DropQuota,
     DropReservable,
     ExpectEnsemble,
     ExpectLease,
@@ -44,6 +45,7 @@ from moorage.domain.changes.own import (
     PutExplanation,
     PutFlavor,
     PutLease,
+    PutQuota,
     PutReservable,
     PutTemplate,
     PutTopology,
@@ -89,6 +91,7 @@ __all__ = [
     "DeleteTrait",
     "DropBookings",
     "DropEffects",
+    "DropQuota",
     "DropReservable",
     "EndBookings",
     "ExpectEnsemble",
@@ -103,6 +106,7 @@ __all__ = [
     "PutFlavor",
     "PutInventories",
     "PutLease",
+    "PutQuota",
     "PutReservable",
     "PutTemplate",
     "PutTopology",
@@ -152,6 +156,8 @@ Change: TypeAlias = (
     | DeleteTemplate
     | PutReservable
     | DropReservable
+    | PutQuota
+    | DropQuota
     | PutFlavor
     | DeleteFlavor
     | PutTopology

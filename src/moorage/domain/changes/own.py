@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.quotas import Quota, QuotaDefaults
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
@@ -73,10 +74,12 @@ class PutDecision:
 
 @dataclass(frozen=True, slots=True)
 class BoundHeld:
-    """Write nothing, and only if the project then holds or claims at most `limit` places.
+    """Write nothing, and only if the project then holds or claims at most so many places.
+
+    These are as many as its quota says, or `limit` where that says nothing.
 
     Judged after the changes before it: of several that are made at once, those that come too
-    late are LimitExceeded. `requested` is told in the error.
+    late are QuotaExceeded. `requested` is told in the error.
     """
 
     project_id: str
@@ -100,11 +103,14 @@ class PutClaim:
 class PutLease:
     """Write a lease; `generation` is the stored one expected, None for a new one.
 
+    With `within` it is QuotaExceeded where the lease takes more than it did and its project then
+    has more than its quota, or these defaults, allow. Judged after the changes before it.
     DuplicateName, NotFound, ConcurrentUpdate.
     """
 
     lease: Lease
     generation: int | None
+    within: QuotaDefaults | None = None
 
     @property
     def stored(self) -> Lease:
@@ -112,6 +118,20 @@ class PutLease:
         if self.generation is None:
             return self.lease
         return replace(self.lease, generation=self.generation + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PutQuota:
+    """Write what holds for a project; replaces what was said of it before."""
+
+    quota: Quota
+
+
+@dataclass(frozen=True, slots=True)
+class DropQuota:
+    """Let the defaults hold for a project again. NotFound where they do already."""
+
+    project_id: str
 
 
 @dataclass(frozen=True, slots=True)

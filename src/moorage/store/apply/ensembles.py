@@ -11,9 +11,9 @@ from moorage.domain.errors import (
     ConcurrentUpdate,
     DuplicateName,
     HoldExpired,
-    LimitExceeded,
     NotFound,
 )
+from moorage.domain.quotas import QuotaName, too_much_held
 from moorage.store import bodies, read, tables
 from moorage.store.apply.kinds import OF, Kind, expect, insert_new, write
 from moorage.store.batch import chunks
@@ -192,16 +192,14 @@ def bound_held(batch: Batch, change: BoundHeld) -> None:
     """See `BoundHeld`.
 
     Raises:
-        LimitExceeded: the project holds more.
+        QuotaExceeded: the project holds more.
     """
     held = read.held(batch.connection, change.project_id, now=batch.now)
-    if held > change.limit:
-        raise LimitExceeded(
-            "places held",
-            limit=change.limit,
-            used=max(held - change.requested, 0),
-            requested=change.requested,
-        )
+    quota = read.quota(batch.connection, change.project_id)
+    limit = change.limit if quota is None else quota.limits.get(QuotaName.HELD, change.limit)
+    if held > limit:
+        used = max(held - change.requested, 0)
+        raise too_much_held(limit=limit, used=used, requested=change.requested)
 
 
 def put_claim(batch: Batch, change: PutClaim) -> None:

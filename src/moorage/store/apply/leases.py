@@ -8,8 +8,10 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from moorage.domain.effects import LANES, EffectState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName
+from moorage.domain.period import Period
 from moorage.store import bodies, tables
 from moorage.store.apply.kinds import OF, Kind, expect, write
+from moorage.store.apply.quotas import put_uses
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ _NEW_RESERVATIONS: Final = insert(tables.reservations)
 _NO_RESERVATIONS: Final = delete(tables.reservations).where(
     _r.id.in_(bindparam("some", expanding=True))
 )
+_PERIOD: Final = select(tables.leases.c.start_at, tables.leases.c.end_at).where(
+    tables.leases.c.id == OF
+)
 _STATE: Final = select(_e.state).where(_e.id == OF)
 _TAKEN: Final = select(_e.id).where(_e.id.in_(bindparam("some", expanding=True)))
 _NEW_EFFECTS: Final = insert(tables.effects)
@@ -44,8 +49,10 @@ def put_lease(batch: Batch, change: PutLease) -> None:
     Raises:
         DuplicateName: a new one whose id is taken.
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+        QuotaExceeded: see `PutLease.within`.
     """
     lease = change.stored
+    before = None if change.generation is None else _period(batch, lease.id)
     values: dict[str, Any] = {
         "project_id": lease.project_id,
         "name": lease.name,
@@ -57,6 +64,7 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         "body": bodies.LEASE.encode(lease),
     }
     write(batch, _LEASE, lease.id, values, change.generation)
+    put_uses(batch, change, before)
     wanted, stored = {one.id for one in lease.reservations}, set()
     if change.generation is not None:
         stored = set(batch.connection.scalars(_RESERVATIONS, {"of": lease.id}))
@@ -64,6 +72,11 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         batch.connection.do(_NO_RESERVATIONS, {"some": gone})
     if fresh := [{"id": one, "lease_id": lease.id} for one in sorted(wanted - stored)]:
         batch.connection.do(_NEW_RESERVATIONS, fresh)
+
+
+def _period(batch: Batch, lease_id: str) -> Period | None:
+    row = batch.connection.execute(_PERIOD, {"of": lease_id}).one_or_none()
+    return None if row is None else Period(row.start_at, row.end_at)
 
 
 def expect_lease(batch: Batch, change: ExpectLease) -> None:

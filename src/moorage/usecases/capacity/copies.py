@@ -23,6 +23,7 @@ from moorage.usecases.create_ensemble import described
 from moorage.usecases.joint import find, request_for
 from moorage.usecases.limits import time_limit_within
 from moorage.usecases.proposal import Naming
+from moorage.usecases.quotas import held_limit, quota_allows
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
 
@@ -130,15 +131,19 @@ def fit_copies(
         additional=room.count,
         exact=room.exact,
         limited_by=limits_of(parts, next_one, left) if room.exact else (),
-        quota_allows=_quota_of_copies(parts, ensemble),
+        quota_allows=_quota_of_copies(parts, ensemble, period),
         window=period,
         snapshot=snapshot,
     )
 
 
-def _quota_of_copies(parts: Parts, ensemble: Ensemble) -> int:
-    held = parts.limits.held_members - parts.store.held(ensemble.project_id)
-    return max(held // len(ensemble.members), 0)
+def _quota_of_copies(parts: Parts, ensemble: Ensemble, period: Period) -> int | None:
+    """How many copies the project may hold, or lease where the period has an end."""
+    if period.open_ended:
+        held = held_limit(parts, ensemble.project_id) - parts.store.held(ensemble.project_id)
+        return max(held // len(ensemble.members), 0)
+    leased = quota_allows(parts, ensemble.project_id, period)
+    return None if leased is None else leased // len(ensemble.members)
 
 
 class _Copies:

@@ -28,6 +28,7 @@ from moorage.usecases.joint import Ask, Found, request_for
 from moorage.usecases.limits import time_limit_within
 from moorage.usecases.looking import Looking, Sight
 from moorage.usecases.proposal import Proposal
+from moorage.usecases.quotas import held_limit
 from moorage.usecases.standing import standing
 from moorage.usecases.writing import ask_as, current_decision
 
@@ -206,7 +207,7 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
 def _quota(parts: Parts, ensemble: Ensemble) -> int:
     """How many more members the project's limits allow."""
     limits = parts.limits
-    held = limits.held_members - parts.store.held(ensemble.project_id)
+    held = held_limit(parts, ensemble.project_id) - parts.store.held(ensemble.project_id)
     return max(min(limits.members - len(ensemble.members), held), 0)
 
 

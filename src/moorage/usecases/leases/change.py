@@ -25,6 +25,7 @@ from moorage.usecases.leases.view import own_lease
 from moorage.usecases.leases.yielding import given_back, yielders
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.quotas import check_quota, defaults
 from moorage.usecases.settle import settle
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import hold_booking
@@ -64,7 +65,8 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
         NotFound: no such lease for this caller.
         StaleGeneration: it has another generation.
         WrongState: its state does not allow it.
-        InvalidDescription, LimitExceeded: as for a new lease.
+        InvalidDescription, LimitExceeded, QuotaExceeded: as for a new lease; what takes no more
+            than it did is never refused for that.
         InUse: claimed places would have to go.
         Infeasible: the changed lease cannot be promised; it stays as it was.
         Busy: time ran out, or the ledger moved too often.
@@ -165,6 +167,8 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     decision = parts.store.decision(before.decision_id)
     changed = resized(parts, snapshot, ensemble, stand, change.counts, decision.period)
     check_members(parts.limits, changed)
+    after = replace(after, units=len(changed.members))
+    check_quota(parts, after, before)
     present = {one.name for one in ensemble.members}
     fresh = frozenset(one.name for one in changed.members if one.name not in present)
     pending = before.state is LeaseState.PENDING
@@ -173,7 +177,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     def also(made: Decision) -> tuple[Change, ...]:
         placed = replace(after, decision_id=made.id, updated_at=made.updated_at)
         return (
-            PutLease(placed, before.generation),
+            PutLease(placed, before.generation, defaults(parts.limits)),
             *edges(placed, parts.ids, made.updated_at),
             *room_given_back(parts, changed, before, made),
         )

@@ -27,6 +27,7 @@ from moorage.usecases.leases.shaping import check_members, checked_end, checked_
 from moorage.usecases.leases.view import displaced_by
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.quotas import check_quota, defaults
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
@@ -56,6 +57,7 @@ def create_lease(
         InvalidDescription: neither or both of ensemble and description, a window in the past, no
             members, or as for an ensemble.
         LimitExceeded: too long, too far ahead, too many members or reservations.
+        QuotaExceeded: more than its project may lease.
         WrongState: the ensemble is placed, or has a lease.
         Infeasible: it cannot be promised; the explanation says what is in the way.
         DuplicateName: the id was used by another request.
@@ -83,11 +85,15 @@ def _create(
     ensemble, generation = _ensemble(parts, caller, asked)
     check_members(parts.limits, ensemble)
     lease = _lease(parts, caller, asked, naming, terms, ensemble)
+    within = None
+    if asked.brought is None:  # what another service has granted stands
+        check_quota(parts, lease, None)
+        within = defaults(parts.limits)
 
     def also(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
         return (
-            PutLease(placed, None),
+            PutLease(placed, None, within),
             *first_edges(placed, parts.ids, decision.created_at),
             *_ended_with(ensemble, terms, asked.brought),
         )
@@ -136,6 +142,7 @@ def _lease(
             Reservation(brought.get(role.name) or parts.ids.uuid(), role.name)
             for role in ensemble.roles
         ),
+        units=len(ensemble.members),
         actions=read_actions(asked.actions),
         annotations=asked.annotations,
         digest=naming.digest,

@@ -1,0 +1,108 @@
+"""Quotas: what a project may lease, and what its leases count for.
+
+A *unit* is one place: a member of a leased ensemble, however large. A lease counts from its start
+to its end, without lead and cleaning. The arithmetic is `engine.quotas`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import QuotaExceeded
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import DAY, FOREVER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+
+UNLIMITED: Final = FOREVER
+"""A limit that nothing passes."""
+
+
+class QuotaName(StrEnum):
+    """What is limited."""
+
+    UNITS = "lease-units"
+    """Places leased at one instant."""
+    UNIT_HOURS = "lease-unit-hours"
+    """Places times hours of all leases that one window touches; see `QuotaDefaults.window`."""
+    HORIZON = "lease-horizon"
+    """How far ahead of now a lease may end; a duration."""
+    MAX_LENGTH = "lease-max-length"
+    """From a lease's start to its end; a duration."""
+    LEASES = "leases"
+    """Leases that have not ended."""
+    HELD = "held-units"
+    """Places held or claimed at once that are not a lease's."""
+
+
+DURATIONS: Final = frozenset({QuotaName.HORIZON, QuotaName.MAX_LENGTH})
+"""Limits in microseconds; all others are counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What an operator has said of one project; for the rest the defaults hold."""
+
+    project_id: str
+    limits: Mapping[QuotaName, int] = field(default_factory=lambda: MappingProxyType({}))
+    updated_at: Instant = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaDefaults:
+    """What holds where nothing is said of a project; `settings` fills it."""
+
+    limits: Mapping[QuotaName, int] = field(default_factory=lambda: MappingProxyType({}))
+    """What is not named is unlimited."""
+    window: Duration = 30 * DAY
+    """The sliding window of unit-hours."""
+
+    def limit(self, name: QuotaName, quota: Quota | None) -> int:
+        """What holds for a project of which the operator has said this."""
+        own = None if quota is None else quota.limits.get(name)
+        return self.limits.get(name, UNLIMITED) if own is None else own
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """So many units from `start` to `end`: a lease, or the part of it with one size."""
+
+    units: int
+    start: Instant
+    end: Instant
+
+
+def too_much_held(*, limit: int, used: int, requested: int) -> QuotaExceeded:
+    """The refusal of more places held: when others are claimed or lapse, nobody knows."""
+    told = f"{QuotaName.HELD} limit {limit} used {used} requested {requested}"
+    return QuotaExceeded(QuotaName.HELD, told, limit=limit, used=used, requested=requested)
+
+
+def uses_of(lease: Lease, before: Sequence[Use], now: Instant) -> tuple[Use, ...]:
+    """What a lease counts for, as it is now.
+
+    Args:
+        lease: as it becomes.
+        before: what it counted for until now, in order; nothing where it is new.
+        now: what lies before is past, and counts as it was.
+    """
+    period = lease.terms.period
+    end = min(period.end, now) if lease.state is LeaseState.CLOSED else period.end
+    past = [
+        Use(one.units, one.start, min(one.end, now, end))
+        for one in before
+        if one.start < min(now, end)
+    ]
+    start = max(period.start, past[-1].end) if past else period.start
+    if past and past[-1].units == lease.units:
+        start = past.pop().start
+    if start < end and lease.units:
+        past.append(Use(lease.units, start, end))
+    return tuple(past)

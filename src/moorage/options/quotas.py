@@ -1,0 +1,68 @@
+"""Settings of quotas: what a project may lease where its operator has said nothing of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.domain.period import format_duration
+from moorage.options.kinds import (
+    UNLIMITED,
+    Setting,
+    duration,
+    longest,
+    most,
+    show_longest,
+    show_most,
+)
+
+QUOTAS: Final = (
+    Setting(
+        "quota_lease_units",
+        most,
+        UNLIMITED,
+        "N",
+        "Places that the leases of one project may have at one instant, unless its quota says"
+        " otherwise; so with those below. unlimited: any number.",
+        show=show_most,
+    ),
+    Setting(
+        "quota_lease_unit_hours",
+        most,
+        UNLIMITED,
+        "N",
+        "Places times hours of all leases of one project that a window of `quota_window` touches.",
+        show=show_most,
+    ),
+    Setting(
+        "quota_window",
+        duration,
+        "30d",
+        "DURATION",
+        "The sliding window in which unit-hours are counted.",
+        show=format_duration,
+    ),
+    Setting(
+        "quota_lease_horizon",
+        longest,
+        UNLIMITED,
+        "DURATION",
+        "How far ahead a project's lease may end; `lease_horizon` holds for all in any case.",
+        show=show_longest,
+    ),
+    Setting(
+        "quota_lease_max_length",
+        longest,
+        UNLIMITED,
+        "DURATION",
+        "A project's longest lease; `longest_lease` holds for all in any case.",
+        show=show_longest,
+    ),
+    Setting(
+        "quota_leases",
+        most,
+        UNLIMITED,
+        "N",
+        "Leases of one project that have not ended.",
+        show=show_most,
+    ),
+)

@@ -1,0 +1,70 @@
+"""The store contract: quotas, what leases count for, and writers who meet at a limit."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.contract.test_store_bookings import write
+
+from moorage.domain.changes import Changeset, DropQuota, PutLease, PutQuota
+from moorage.domain.errors import NotFound, QuotaExceeded
+from moorage.domain.leases import Lease, LeaseState, Terms
+from moorage.domain.period import Period
+from moorage.domain.quotas import Quota, QuotaDefaults, QuotaName, Use
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import SetClock
+
+    from moorage.store import Ledger
+
+DEFAULTS = QuotaDefaults({QuotaName.UNITS: 5}, 1_000)
+
+
+def lease(name: str, units: int, start: int = 5_000, end: int = 9_000) -> Lease:
+    terms = Terms(Period(start, end))
+    return Lease(name, "p", "u", name, "e", "d", terms, LeaseState.PENDING, (), units)
+
+
+def test_what_is_said_of_a_project_comes_back(store: Ledger) -> None:
+    quota = Quota("p", {QuotaName.UNITS: 7, QuotaName.HORIZON: 9}, 5)
+    write(store, PutQuota(quota), PutQuota(Quota("o")))
+    assert store.quota("p") == quota
+    assert store.quotas() == [Quota("o"), quota]
+    write(store, PutQuota(replace(quota, limits={})), DropQuota("o"))
+    assert store.quotas() == [replace(quota, limits={})]
+    with pytest.raises(NotFound):
+        write(store, DropQuota("o"))
+
+
+def test_a_lease_counts_for_what_it_was_and_is(store: Ledger, clock: SetClock) -> None:
+    one = lease("l", 4)
+    write(store, PutLease(one, None))
+    assert store.uses_of_lease("l") == (Use(4, 5_000, 9_000),)
+    clock.instant = 6_000
+    write(store, PutLease(replace(one, units=2), 0))
+    assert store.uses_of_lease("l") == (Use(4, 5_000, 6_000), Use(2, 6_000, 9_000))
+    clock.instant = 7_000
+    write(store, PutLease(replace(one, units=2, state=LeaseState.CLOSED), 1))
+    assert store.uses_of_lease("l") == (Use(4, 5_000, 6_000), Use(2, 6_000, 7_000))
+    lessee = store.lessee("p", 0)
+    assert (len(lessee.uses), lessee.ends) == (2, [])
+    assert store.lessee("p", 6_500).uses == [Use(2, 6_000, 7_000)]
+    assert store.lessee("p", 0, but="l").uses == []
+
+
+def test_of_writers_who_meet_at_a_limit_as_many_pass_as_it_allows(store: Ledger) -> None:
+    def take(number: int) -> bool:
+        try:
+            store.commit(Changeset((PutLease(lease(f"l{number}", 2), None, DEFAULTS),)))
+        except QuotaExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        passed = list(pool.map(take, range(8)))
+    assert sum(passed) == 2
+    assert [one.units for one in store.lessee("p", 0).uses] == [2, 2]
+    assert len(store.leases(project_id="p")) == 2

@@ -1,0 +1,170 @@
+"""The arithmetic of quotas, against counting every instant by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.domain.period import DAY, HOUR, SECOND, Period, format_instant, parse_instant
+from moorage.domain.quotas import UNLIMITED, QuotaName, Use
+from moorage.engine.quotas import Asked, Ceiling, Lessee, judge, peak, room
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+WINDOW = 6 * SECOND
+LAST = 120
+"""Where all that is generated is over, in seconds."""
+
+
+def ceiling(limits: Mapping[QuotaName, int], window: int = WINDOW) -> Ceiling:
+    return Ceiling(lambda name: limits.get(name, UNLIMITED), window)
+
+
+def use(start: int, length: int, units: int) -> Use:
+    return Use(units, start * SECOND, (start + length) * SECOND)
+
+
+USES = st.lists(
+    st.builds(use, st.integers(0, 30), st.integers(1, 12), st.integers(1, 4)), max_size=6
+)
+HOURS = 3600
+"""Unit-seconds of a unit-hour: all limits below are in whole hours, so units are made large."""
+
+
+def units_at(uses: Sequence[Use], second: int) -> int:
+    return sum(u.units for u in uses if u.start <= second * SECOND < u.end)
+
+
+def in_window(uses: Sequence[Use], second: int) -> int:
+    """Unit-seconds of those that the window touches which begins at this second."""
+    at = second * SECOND
+    return sum(
+        u.units * (min(u.end - u.start, WINDOW) // SECOND)
+        for u in uses
+        if u.start - WINDOW <= at < u.end
+    )
+
+
+def passes(limits: Mapping[QuotaName, int], others: Sequence[Use], own: Sequence[Use]) -> bool:
+    """Counted at every second where the lease itself is."""
+    every = [*others, *own]
+    for second in range(-WINDOW // SECOND, LAST):
+        for name, count, factor in (
+            (QuotaName.UNITS, units_at, 1),
+            (QuotaName.UNIT_HOURS, in_window, HOURS),
+        ):
+            limit = limits.get(name)
+            if limit is not None and count(own, second) and count(every, second) > limit * factor:
+                return False
+    return True
+
+
+def moved(own: Sequence[Use], by: int) -> list[Use]:
+    return [Use(u.units, u.start + by * SECOND, u.end + by * SECOND) for u in own]
+
+
+@given(USES, st.integers(0, 20), st.integers(1, 9), st.integers(1, 5), st.integers(0, 9))
+def test_units_and_hours_are_judged_as_if_counted_at_every_second(
+    others: list[Use], start: int, length: int, units: int, most: int
+) -> None:
+    big = [Use(u.units * HOURS, u.start, u.end) for u in others]
+    own = [use(start, length, units * HOURS)]
+    limits = {QuotaName.UNITS: most * HOURS, QuotaName.UNIT_HOURS: most * 5}
+    asked = Asked(Period(own[0].start, own[0].end), own)
+    found = judge(ceiling(limits), Lessee(big, ()), asked, 0)
+    assert (found is None) == passes(limits, big, own)
+    if found is None:
+        return
+    shifts = [by for by in range(LAST // 2) if passes(limits, big, moved(own, by))]
+    first = own[0].start + shifts[0] * SECOND if shifts else None
+    assert found.passes_at == first
+
+
+@given(USES, st.integers(0, 20), st.integers(1, 9), st.integers(0, 12), st.integers(0, 60))
+def test_the_room_is_what_just_passes(
+    others: list[Use], start: int, length: int, units: int, hours: int
+) -> None:
+    big = [Use(u.units * HOURS, u.start, u.end) for u in others]
+    limits = {QuotaName.UNITS: units * HOURS, QuotaName.UNIT_HOURS: hours}
+    period = Period(start * SECOND, (start + length) * SECOND)
+    most = room(ceiling(limits), Lessee(big, ()), period, 0)
+    assert most is not None
+    for more, fits in ((most, True), (most + 1, False)):
+        one = [Use(more, period.start, period.end)]
+        if more:
+            assert passes(limits, big, one) is fits
+
+
+@given(USES, st.integers(0, 40))
+def test_the_peak_is_the_highest_level_from_now_on(uses: list[Use], now: int) -> None:
+    big = [Use(u.units * HOURS, u.start, u.end) for u in uses]
+    limits = ceiling({})
+    windows = range(now - WINDOW // SECOND, LAST)
+    assert peak(limits, big, QuotaName.UNITS, now * SECOND) == max(
+        units_at(big, at) for at in range(now, LAST)
+    )
+    assert peak(limits, big, QuotaName.UNIT_HOURS, now * SECOND) == max(
+        in_window(big, at) // HOURS for at in windows
+    )
+
+
+def test_the_story_of_two_leases_in_one_window() -> None:
+    first = Use(4, parse_instant("2026-12-07T08:00:00Z"), parse_instant("2026-12-11T18:00:00Z"))
+    start, end = parse_instant("2026-12-14T08:00:00Z"), parse_instant("2026-12-18T18:00:00Z")
+    asked = Asked(Period(start, end), [Use(4, start, end)])
+    limits = ceiling({QuotaName.UNIT_HOURS: 500}, 30 * DAY)
+    found = judge(
+        limits, Lessee([first], [first.end]), asked, parse_instant("2026-12-01T00:00:00Z")
+    )
+    assert found is not None
+    assert found.message == (
+        "lease-unit-hours limit 500 used 424 requested 424   passes at 2027-01-10T18:00:00Z"
+    )
+    assert (found.left, found.passes_at) == (76, first.end + 30 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({QuotaName.MAX_LENGTH: HOUR}, "lease-max-length limit PT1H requested PT2H   never passes"),
+        ({QuotaName.HORIZON: HOUR}, "lease-horizon limit PT1H requested PT11H   never passes"),
+        (
+            {QuotaName.HORIZON: 5 * HOUR},
+            "lease-horizon limit PT5H requested PT11H   passes when asked for at "
+            + format_instant(6 * HOUR),
+        ),
+        (
+            {QuotaName.LEASES: 2},
+            "leases limit 2 used 3 requested 1   passes when asked for at 1970-01-01T05:00:00Z",
+        ),
+        ({QuotaName.LEASES: 0}, "leases limit 0 used 3 requested 1   never passes"),
+        ({QuotaName.UNITS: 1}, "lease-units limit 1 used 1 requested 2   never passes"),
+    ],
+)
+def test_each_limit_says_when_it_would_pass(limits: dict[QuotaName, int], told: str) -> None:
+    others = Lessee([Use(1, 9 * HOUR, 10 * HOUR)], [7 * HOUR, 4 * HOUR, 5 * HOUR])
+    asked = Asked(Period(9 * HOUR, 11 * HOUR), [Use(2, 9 * HOUR, 11 * HOUR)])
+    found = judge(ceiling(limits), others, asked, 0)
+    assert found is not None
+    assert found.message == told
+
+
+def test_what_takes_no_more_than_it_did_passes() -> None:
+    limits = dict.fromkeys(QuotaName, 0)
+    before = [Use(4, 2 * HOUR, 8 * HOUR)]
+    others = Lessee([Use(9, 0, 20 * HOUR)], [20 * HOUR])
+    for start, end, units, fits in (
+        (2, 8, 4, True),
+        (3, 7, 3, True),
+        (2, 8, 5, False),
+        (2, 9, 4, False),
+    ):
+        period = Period(start * HOUR, end * HOUR)
+        asked = Asked(
+            period, [Use(units, period.start, period.end)], Period(2 * HOUR, 8 * HOUR), before
+        )
+        assert (judge(ceiling(limits), others, asked, 0) is None) is fits
