@@ -145,6 +145,15 @@ def test_what_bounds_a_stay_is_told(
     assert told.held(one)[1 : 1 + len(told_of_it)] == told_of_it
 
 
+def test_who_makes_way_for_a_lease_is_named_with_the_end() -> None:
+    ends = (None, "2026-12-07T07:25:00Z", "2026-12-05T07:25:00Z", *(["2026-12-08T07:25:00Z"] * 3))
+    places = [Assignment(f"n[{number}]", until=end) for number, end in enumerate(ends)]
+    one = structs.replace(DECISION, preemptible=True, assignments=places)
+    named = "n[2] until 2026-12-05T07:25Z, n[1] until 2026-12-07T07:25Z, n[3] until"
+    line = f"makes way for leases: {named} 2026-12-08T07:25Z, 2 more later"
+    assert told.stay(one) == ["preemptible", line]
+
+
 def test_a_hold_that_ends_another_day_says_which() -> None:
     one = structs.replace(
         DECISION, computed_at="2026-11-20T09:00:00Z", expires_at="2026-11-21T09:10:00Z"

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from moorage.client.structs import Claim, Created, Decision, PolicyStatus
 
 SEPARATOR = "  "
+MOST = 3
+"""Members that are named in one line, of those who end early."""
 
 
 def created(made: Created) -> str:
@@ -49,7 +51,13 @@ def stay(decision: Decision) -> list[str]:
     """`stays until 2026-12-07T07:00Z`, `preemptible`: what bounds it, if anything."""
     end = decision.interval.end
     bounded = [f"stays until {minute(end)}"] if end and decision.lease_id is None else []
-    return [*bounded, "preemptible"] if decision.preemptible else bounded
+    if not decision.preemptible:
+        return bounded
+    early = sorted((one.until, one.member) for one in decision.assignments if one.until)
+    makes_way = [f"{member} until {minute(until)}" for until, member in early[:MOST]]
+    more = [f"{len(early) - MOST} more later"] if len(early) > MOST else []
+    told = [f"makes way for leases: {', '.join([*makes_way, *more])}"] if early else []
+    return [*bounded, "preemptible", *told]
 
 
 def held_until(decision: Decision) -> str:

@@ -84,6 +84,8 @@ class Assignment(msgspec.Struct, frozen=True):
     kind: str = "server"
     domains: dict[str, str] = {}
     claimed_by: str | None = None
+    until: str | None = None
+    """When it ends, where that is earlier than the others: it makes way for a lease."""
 
 
 class PolicyStatus(msgspec.Struct, frozen=True):

@@ -178,6 +178,9 @@ class Decision:
     """Whether its members may be ended early for a lease that needs their places."""
     lease_id: str | None = None
     """The lease whose placement it is; its places are claimed while that is active."""
+    endings: Mapping[MemberName, Instant] = field(default_factory=lambda: MappingProxyType({}))
+    """Preemptible members whose stay ends before `period` does, for a lease that needs their
+    places, and when; as it was decided: later they may get time back, or less."""
 
     def state_at(self, now: Instant) -> DecisionState:
         """The state as it is at `now`, though nobody has recorded the lapse yet."""

@@ -125,7 +125,7 @@ LEASES: Final = (
         whole(1, 100),
         "12",
         "N",
-        "How often such a call is tried before it is given up; the wait in between doubles from 5s"
-        " to 15m.",
+        "How often such a call is tried before it is given up, but for the end of a server; the"
+        " wait in between doubles from 5s to 15m.",
     ),
 )

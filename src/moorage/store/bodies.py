@@ -108,6 +108,7 @@ DECISION: Final = record(
     policies=each(record(PolicyStatus)),
     max_additional=table(PLAIN),
     at_least=_NAMES,
+    endings=table(PLAIN, key=_MEMBER_NAME),
 )
 
 CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)

@@ -23,6 +23,7 @@ from moorage.domain.decisions import (
 from moorage.domain.errors import HoldExpired
 from moorage.usecases.access import own_claim
 from moorage.usecases.leases.carried import carried_on
+from moorage.usecases.leases.evict import early, unwarned
 from moorage.usecases.leases.unclaimed import unclaimed
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal, Settled
@@ -31,7 +32,7 @@ from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import ask_as, without_claims
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Instant
@@ -214,7 +215,18 @@ def activation(
         *exchange,
         PutEnsemble(grown, ensemble.generation),
         *without_claims(store, decision, {active.id}, active.updated_at),
+        *(_warned(store, grown, active) if decision.preemptible else ()),
     )
+
+
+def _warned(store: Store, ensemble: Ensemble, active: Claim) -> Iterator[Change]:
+    """A server is told when it ends that takes a place which yields to a lease."""
+    member = ensemble.member(active.member)
+    there = store.bookings(consumer=member.uuid)
+    held = [replace(one, consumer=str(active.server_id)) for _, one in there]
+    if held:
+        yield from unwarned([member.uuid])
+        yield from early(store, ensemble, member.name, held, active.updated_at)
 
 
 def _activation(store: Store, ensemble: Ensemble, active: Claim) -> tuple[Change, ...]:

@@ -97,6 +97,7 @@ def decision_for(
         updated_at=now,
         preemptible=ask.preemptible,
         lease_id=None if proposal.promise is None else proposal.promise.lease_id,
+        endings=MappingProxyType({name: one.end for name, one in answer.look.endings.items()}),
     )
 
 

@@ -145,7 +145,7 @@ def _outside(parts: Parts, outside: Outside, effect: Effect) -> Carried:
     if act is None or moot:
         return _finish(parts, effect, moot)
     now = parts.store.now()
-    if effect.attempts >= outside.attempts:
+    if _enough(outside, effect):
         return _give_up(parts, effect, effect.outcome or "whoever tried did not come back")
     claim = taken(effect, now + outside.timeout, now)
     parts.store.commit(Changeset((claim,)))
@@ -175,16 +175,22 @@ def _finish(parts: Parts, effect: Effect, outcome: str) -> Carried:
 
 
 def _failed(parts: Parts, outside: Outside, effect: Effect, problem: str) -> Carried:
-    if effect.attempts >= outside.attempts and effect.kind is not EffectKind.DELETE:
+    if _enough(outside, effect):
         return _give_up(parts, effect, problem)
     now = parts.store.now()
     later = put_off(effect, now + outside.wait(effect), now, outcome=problem)
     parts.store.commit(Changeset((later,)))
-    _log.warning(
+    _log.log(
+        logging.ERROR if effect.attempts >= outside.attempts else logging.WARNING,
         "%s %s of %s, attempt %d: %s",
         *(effect.kind, effect.id, effect.subject, effect.attempts, problem),
     )
     return Carried.AGAIN
+
+
+def _enough(outside: Outside, effect: Effect) -> bool:
+    """Whether it has been tried often enough. That a server is to end is never given up."""
+    return effect.attempts >= outside.attempts and effect.kind is not EffectKind.DELETE
 
 
 def _give_up(parts: Parts, effect: Effect, problem: str) -> Carried:

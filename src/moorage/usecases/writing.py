@@ -29,7 +29,7 @@ from moorage.domain.decisions import (
 from moorage.domain.errors import ConcurrentUpdate
 from moorage.domain.period import Period
 from moorage.usecases.joint import Ask
-from moorage.usecases.leases.evict import warnings
+from moorage.usecases.leases.evict import early, warnings
 from moorage.usecases.ports import Page
 from moorage.usecases.standing import MemberStatus
 
@@ -70,7 +70,7 @@ def changes_for(
         PutDecision(decision, None),
         DropBookings(proposal.freed),
         *_displaced(decision, answer.look.displaced),
-        *_holds(proposal, decision, answer, _lapsed(store, answer)),
+        *_holds(store, proposal, decision, answer),
         *proposal.also(decision),
     )
 
@@ -272,10 +272,11 @@ def _lapsed(store: Store, answer: Answer) -> frozenset[MemberName]:
 
 
 def _holds(
-    proposal: Proposal, decision: Decision, answer: Answer, lapsed: AbstractSet[MemberName]
+    store: Store, proposal: Proposal, decision: Decision, answer: Answer
 ) -> Iterator[Change]:
     """Hold what is placed now, and what was held before and stays."""
     ensemble, look = proposal.ensemble, answer.look
+    lapsed = _lapsed(store, answer)
     fixed = answer.found.built.request.fixed
     binding = Binding.BOUND if proposal.promise is None else proposal.promise.binding
     for member in ensemble.members:
@@ -294,6 +295,7 @@ def _holds(
                 lapses_at = decision.created_at + proposal.taken[name]
                 bookings = claimed_bookings(bookings, lapses_at)
             yield PutBookings(member_consumer(ensemble, member), bookings)
+            yield from early(store, ensemble, name, bookings, decision.created_at)
 
 
 def _stays(

@@ -345,6 +345,54 @@ def test_until_and_preemptible_are_said_of_a_decision(service: Service) -> None:
     service.call("DELETE", f"/ensembles/{until.json['ensemble']['id']}", headers=ANY)
     yields = place(preemptible=True)
     assert yields.status_code == 201, yields.text
+    ends = [one.get("until") for one in yields.json["decision"]["assignments"]]
+    assert ends == ["2026-11-23T07:55:00Z"] * 6
+
+
+def test_who_makes_way_for_a_lease_is_told_when_it_is_placed_and_again_as_a_server(
+    service: Service,
+) -> None:
+    """In the answer, in a dry run as well; and with the warning that everybody gets."""
+    lease = grant(service, amount(6)).json["lease"]
+    body = {
+        "name": "batch",
+        "members": [{"name": "n", "count": 1, "flavor": "m1.2xlarge"}],
+        "decide": {"hold": "PT1H", "preemptible": True},
+    }
+    dry = service.call("POST", "/ensembles", {"ensemble": body}, query={"dry_run": "true"})
+    made = service.call("POST", "/ensembles", {"ensemble": body})
+    for answer in (dry, made):
+        assert answer.status_code in {200, 201}, answer.text
+        (place,) = answer.json["decision"]["assignments"]
+        assert place["until"] == "2026-11-23T07:55:00Z"
+    ensemble, decision = made.json["ensemble"]["id"], made.json["decision"]["id"]
+    store = service.store
+    (member,) = store.ensemble(ensemble).members
+
+    def told(subject: str) -> list[tuple[str, object, object, object]]:
+        return [
+            (one.kind.value, one.details["member"], one.details["ends"], one.details["lease"])
+            for one in store.effects(subject)
+        ]
+
+    warned = ("warn", "n[0]", "2026-11-23T07:55:00Z", lease["id"])
+    evicted = ("evict", *warned[1:])
+    assert told(member.uuid) == [warned, evicted]
+
+    claim = service.call(
+        "POST",
+        f"/decisions/{decision}/claims",
+        {"claim": {"member": "n[0]", "server": {"flavor": "m1.2xlarge"}}},
+    )
+    assert claim.status_code == 201, claim.text
+    server = "5eb00000-0000-4000-8000-000000000001"
+    path = f"/claims/{claim.json['claim']['id']}"
+    active = service.call("PATCH", path, {"claim": {"status": "active", "server_id": server}})
+    assert active.status_code == 200, active.text
+    assert told(server) == [warned, evicted]
+    assert told(member.uuid) == []
+    (again,) = service.call("GET", f"/decisions/{decision}").json["decision"]["assignments"]
+    assert again["until"] == "2026-11-23T07:55:00Z"
 
 
 def test_events_are_what_lies_ahead_in_order(service: Service) -> None:

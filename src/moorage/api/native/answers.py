@@ -131,6 +131,8 @@ class Assignment(Struct, frozen=True):
     """The host's name; operators only."""
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET
     """Provider UUID -> amounts; operators only."""
+    until: str | UnsetType = UNSET
+    """When a preemptible member ends that makes way for a lease; absent for all others."""
 
 
 class PolicyStatus(Struct, frozen=True):

@@ -16,6 +16,7 @@ from moorage.domain.ensembles import GroupKind, server_metadata
 from moorage.domain.period import FOREVER, format_duration, format_instant
 from moorage.usecases.labels import domains_of, label
 from moorage.usecases.merge import written_statement
+from moorage.usecases.standing import standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -149,6 +150,7 @@ def decision_view(
 ) -> answers.Decision:
     """A decision with its assignments. A host that has left the fleet has no domains."""
     now = snapshot.taken_at
+    early = decision.endings if dry_run else _early(decision, ensemble, snapshot)
     return answers.Decision(
         id=decision.id,
         ensemble_id=decision.ensemble_id,
@@ -171,7 +173,15 @@ def decision_view(
             seed=decision.solve.seed,
         ),
         assignments=[
-            assignment_view(call, name, place, ensemble, snapshot, _claimant(now, claims, name))
+            assignment_view(
+                call,
+                name,
+                place,
+                ensemble,
+                snapshot,
+                _claimant(now, claims, name),
+                until=early.get(name),
+            )
             for name, place in sorted(decision.places.items())
         ],
         policies=[
@@ -201,15 +211,17 @@ def additional_view(call: Call, count: int, *, exact: bool) -> answers.Additiona
     return answers.Additional(most, exact=False)
 
 
-def assignment_view(
+def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
     call: Call,
     name: MemberName,
     place: Place,
     ensemble: Ensemble | None,
     snapshot: Snapshot,
     claim_id: str | None,
+    *,
+    until: Instant | None,
 ) -> answers.Assignment:
-    """Where a member was placed."""
+    """Where a member was placed, and until when if it ends before the others."""
     known = place.host in snapshot.row_of
     kinds = {} if ensemble is None else {role.name: role.kind for role in ensemble.roles}
     return answers.Assignment(
@@ -219,7 +231,18 @@ def assignment_view(
         claimed_by=claim_id,
         host=host_view(call, snapshot, place) if known else UNSET,
         allocations=allocations_view(call, place),
+        until=UNSET if until is None else format_instant(until),
     )
+
+
+def _early(
+    decision: Decision, ensemble: Ensemble | None, snapshot: Snapshot
+) -> dict[MemberName, Instant]:
+    """When members end that make way for a lease, as things are."""
+    if not decision.preemptible or ensemble is None:
+        return {}
+    there = standing(snapshot, ensemble).bookings
+    return {name: own[0].period.end for name, own in there.items() if own[0].yields_to is not None}
 
 
 def _claimant(now: Instant, claims: Sequence[Claim], name: MemberName) -> str | None:

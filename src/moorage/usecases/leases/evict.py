@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DropEffects
 from moorage.domain.effects import EffectKind
-from moorage.domain.errors import DuplicateName
+from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.period import format_instant
 from moorage.usecases.leases import facts
+from moorage.usecases.leases.asking import Displaced
 from moorage.usecases.record import finished, put_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, PutEffect
     from moorage.domain.decisions import Decision
     from moorage.domain.effects import Effect
+    from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Instant
-    from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Store
 
 ORDER = "fewest units first, then the youngest, then by id"
 """In which order servers are chosen and evicted; told with each of them."""
 
 
-def warnings(displaced: Sequence[Displaced], decision: Decision) -> Iterator[Change]:
+def warnings(
+    displaced: Sequence[Displaced], decision: Decision, **more: object
+) -> Iterator[Change]:
     """The effects of displacing these, in this order; for the changeset that displaces them.
 
     Each owner is told at once, and whoever is there still at its end is ended then. Warnings and
@@ -35,6 +41,7 @@ def warnings(displaced: Sequence[Displaced], decision: Decision) -> Iterator[Cha
     Args:
         displaced: in the order in which they were chosen.
         decision: the lease's placement.
+        more: what else is told with each.
     """
     now = decision.created_at
     for number, one in enumerate(displaced, 1):
@@ -47,6 +54,7 @@ def warnings(displaced: Sequence[Displaced], decision: Decision) -> Iterator[Cha
             "order": number,
             "of": len(displaced),
             "why": ORDER,
+            **more,
         }
         yield from unwarned([one.consumer])
         for kind, due in ((EffectKind.WARN, now), (EffectKind.EVICT, one.end)):
@@ -59,6 +67,31 @@ def warnings(displaced: Sequence[Displaced], decision: Decision) -> Iterator[Cha
                 details=details,
                 same=(one.consumer, decision.id, one.end),
             )
+
+
+def early(
+    store: Store, ensemble: Ensemble, name: MemberName, bookings: Sequence[Booking], now: Instant
+) -> Iterator[Change]:
+    """The warning of a member that is placed, or a server that takes its place, until a lease.
+
+    Args:
+        store: where the lease is.
+        ensemble: the member's.
+        name: which.
+        bookings: its place, of whoever has it afterwards.
+        now: when that is written.
+    """
+    first = bookings[0]
+    if first.yields_to is None or first.declared_end is None:
+        return
+    try:
+        placement = store.decision(store.lease(first.yields_to).decision_id)
+    except NotFound:
+        return
+    owner = ensemble.project_id
+    yields = Displaced(first.consumer, owner, first.period.end, first.declared_end)
+    told = {"ensemble": ensemble.id, "member": str(name)}
+    yield from warnings((yields,), replace(placement, created_at=now), **told)
 
 
 def unwarned(consumers: Iterable[str]) -> Iterator[Change]:
