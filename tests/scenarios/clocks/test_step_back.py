@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.scenarios.schedules.plan import Host, Plan
-from tests.scenarios.schedules.steps import Boot, Draw, Grant, Step, StepBack, Wait
+from tests.scenarios.schedules.steps import Boot, Delete, Draw, Grant, Step, StepBack, Wait
 from tests.scenarios.schedules.walk import walk
 
 from moorage.domain.leases import Yielding
@@ -45,3 +47,9 @@ def test_at_each_edge_of_a_lease(after: int, back: int) -> None:
 def test_who_has_left_at_its_end_does_not_come_back() -> None:
     told = walked(BOOT, GRANT, Wait(HOUR), StepBack(30 * MINUTE), BOOT, Wait(DAY))
     assert told["boot: bounded"] == 2
+
+
+def test_whose_server_goes_before_its_start_comes_again_has_its_place_still() -> None:
+    grant = replace(GRANT, ahead=0, members=1, expiry=None)
+    told = walked(grant, Draw(0, 0), StepBack(SECOND), Delete(0), Wait(MINUTE), Draw(0, 0))
+    assert told["draw: drawn"] == 2

@@ -21,6 +21,7 @@ from moorage.domain.errors import (
     PlaceLeft,
     ProviderConflict,
 )
+from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
 from moorage.domain.resources import total
 from moorage.usecases.standing import bookings_of, place_of
@@ -158,7 +159,10 @@ class _Returns:
         try:
             lease_id = self.store.decision(decision_id).lease_id
             lease = None if lease_id is None else self.store.lease(lease_id)
-            if lease is None or not lease.claimable(now) or lease.terms.expires_at <= now:
+            # Active is enough, also where the clock has gone back behind its start.
+            if lease is None or lease.state is not LeaseState.ACTIVE:
+                return None
+            if lease.terms.expires_at <= now:
                 return None
             if lease.id not in self.leases:
                 own = self.written.get(lease.ensemble_id)
