@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from moorage.domain.ensembles import Phase
 from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded
 from moorage.domain.period import DAY, MINUTE, Period
-from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
 from moorage.engine.build import ground_for, row_of_host
+from moorage.engine.missed import Leaving, broken_without
 from moorage.engine.rules import rules
 from moorage.engine.terrain import survey
 from moorage.usecases.change_ensemble import without
@@ -20,8 +21,10 @@ from moorage.usecases.limits import check_member_count
 from moorage.usecases.standing import MemberStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from typing import Final
+
+    from numpy.typing import NDArray
 
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Terms
@@ -141,6 +144,7 @@ class _Shrinking:
         self._request = request_for(ensemble, stand, nobody, period, Objective.SPREAD)
         self._terrain = survey(snapshot, self._request)
         self._ground = ground_for(self._request, self._terrain)
+        self._rules = rules(self._request, self._terrain.topology, Phase.STEADY)
 
     def by(self, role: str, surplus: int) -> Ensemble:
         """The ensemble with so many members of the role less."""
@@ -152,42 +156,40 @@ class _Shrinking:
         if surplus > len(free):
             busy = self._ensemble.count(role) - len(free)
             raise InUse("role", f"{role}: {busy} of its places are claimed")
-        if not self._ensemble.policies:
-            # Nobody is missed more than others, however many they are.
-            last = sorted(free, key=lambda one: (one in self._stand.places, -one.index))
-            return without(self._ensemble, set(last[:surplus]))
-        gone: set[MemberName] = set()
-        for _ in range(surplus):
-            gone.add(self._least_missed([one for one in free if one not in gone], gone))
+        # Those without a place first, then the last: where nothing else tells them apart.
+        last = sorted(free, key=lambda one: (one in self._stand.places, -one.index))
+        gone = set(last[:surplus])
+        placed = [one for one in last if one in self._stand.places]
+        if self._rules and not gone.isdisjoint(placed):
+            gone.difference_update(placed)
+            gone |= self._least_missed(placed, surplus - len(gone))
         return without(self._ensemble, gone)
 
-    def _least_missed(self, free: list[MemberName], gone: Collection[MemberName]) -> MemberName:
-        nowhere = [one for one in free if one not in self._stand.places]
-        if nowhere:
-            return max(nowhere)
-        # Members on one host are missed alike: the last of them stands for all.
-        by_host: dict[str, MemberName] = {}
-        for one in sorted(free):
-            by_host[self._stand.places[one].host] = one
-        return min(
-            by_host.values(), key=lambda one: (self._hurt({*gone, one}), -one.index, one.role)
-        )
+    def _least_missed(self, free: list[MemberName], surplus: int) -> set[MemberName]:
+        """So many of these, one after the other; of those who are missed alike the last."""
+        stay = {
+            member: row_of_host(self._request, self._terrain, member)
+            for member in self._request.members
+        }
+        gone: set[MemberName] = set()
+        for _ in range(surplus):
+            standing = Leaving(self._request.roles, self._ground, stay, free)
+            required, preferred = self._hurt(standing)
+            least = int(np.lexsort((preferred, required))[0])
+            gone.add(free[least])
+            del stay[free[least]]
+            free = free[:least] + free[least + 1 :]
+        return gone
 
-    def _hurt(self, gone: Collection[MemberName]) -> tuple[int, int]:
-        """By how much policies are violated without these members: required, then preferred."""
-        stay = tuple(one for one in self._request.members if one not in gone)
-        request = replace(self._request, members=stay)
-        placement = Placement(
-            self._ground,
-            {member: row_of_host(request, self._terrain, member) for member in stay},
-        )
-        required = preferred = 0
-        for rule in rules(request, self._terrain.topology, Phase.STEADY):
-            for edge in rule.edges:
-                amount = sum(one.amount for one in rule.policy.violations(edge, placement))
-                weight = rule.statement.weight
-                if weight is None:
-                    required += amount
-                else:
-                    preferred += weight * amount
+    def _hurt(self, standing: Leaving) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """[n] by how much policies are violated without each: required, then preferred."""
+        required = np.zeros(len(standing.leaving), dtype=np.int64)
+        preferred = np.zeros_like(required)
+        for rule in self._rules:
+            weight = rule.statement.weight
+            amount = broken_without(rule, standing)
+            if weight is None:
+                required += amount
+            else:
+                preferred += weight * amount
         return required, preferred
