@@ -142,8 +142,28 @@ def test_who_breaks_a_policy_by_standing_is_told() -> None:
     (conflict,) = found.conflicts
     assert conflict.elements == (Element("policy", "apart"),)
     (need,) = conflict.needs
-    assert need.startswith("4 hosts for 4 x a (max 1 per host); a[0] and a[1] break it where they")
-    assert need.endswith(" stand, and nothing may make that worse")
+    told = "2 hosts for 2 x a (max 1 per host) elsewhere; a[0] and a[1] break it where they stand"
+    assert need == f"{told}, and nothing may make that worse"
+    assert conflict.facts == (("hosts usable for a", 1),)
+
+
+@pytest.mark.parametrize(("hosts", "fits"), [(2, False), (3, True)])
+def test_what_is_needed_beside_those_who_stand_together_is_enough(
+    hosts: int, *, fits: bool
+) -> None:
+    """Three of four members on two hosts: one more host will do, and no host is counted twice."""
+    stands = {MemberName("a", i): host for i, host in enumerate(("h0", "h0", "h1"))}
+    fleet = terrain([Host(f"h{i}", {"VCPU": 8}) for i in range(hosts)], EMPTY)
+    apart = statement("apart", "anti-affinity", "a")
+    built = state(request({"a": (4, {"VCPU": 1})}, [apart], fixed=stands), fleet)
+    assert (
+        Portfolio(CpSat()).solve(built.problem, time_limit=10**6, seed=0).hosts is not None
+    ) is fits
+    if fits:
+        return
+    (conflict,) = why(built).conflicts
+    assert conflict.needs[0].startswith("2 hosts for 2 x a (max 1 per host) elsewhere; ")
+    assert conflict.facts == (("hosts usable for a", 1),)
 
 
 def test_hosts_that_several_names_of_a_ban_leave_are_counted_once() -> None:

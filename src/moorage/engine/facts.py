@@ -10,7 +10,7 @@ from moorage.engine.conflicts import AGGREGATES, DEVICES, POLICY, RESOURCES, gro
 from moorage.engine.crowds import closed
 from moorage.engine.index import index
 from moorage.engine.needy import device_facts, device_needs
-from moorage.policies.primitives import NeverOn, OnlyOn
+from moorage.policies.primitives import Apart, AtMost, NeverOn, OnlyOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,7 +58,9 @@ def needs(built: Built, element: Element, binding: Binding) -> str:
 
 
 def _policy_needs(built: Built, rule: Rule) -> str:
-    texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in rule.edges))
+    apart = _sets_apart(built, rule.statement.name)
+    edges = [_beside(built, rule, edge) if apart else edge for edge in rule.edges]
+    texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in edges if edge))
     more = len(texts) - _EDGES_TOLD
     told = "; ".join(texts[:_EDGES_TOLD]) + (f"; and {more} more" if more > 0 else "")
     broken = built.broken.get(rule.statement.name)
@@ -69,7 +71,25 @@ def _policy_needs(built: Built, rule: Rule) -> str:
     names += [f"{others} more"] if others else []
     verb = "break" if len(broken.members) > 1 else "breaks"
     where = "they stand" if len(broken.members) > 1 else "it stands"
-    return f"{told}; {' and '.join(names)} {verb} it where {where}, and nothing may make that worse"
+    beside = " elsewhere" if apart else ""
+    who = " and ".join(names)
+    return f"{told}{beside}; {who} {verb} it where {where}, and nothing may make that worse"
+
+
+def _sets_apart(built: Built, policy: str) -> bool:
+    """Whether those who break it by standing keep their domains, and the others get other ones.
+
+    So it is where members are kept off each other: what the others need does not count those who
+    stand together already, nor where they do.
+    """
+    kinds = {type(one) for one in built.problem.primitives if one.policy == policy}
+    return policy in built.broken and NeverOn in kinds and bool(kinds & {AtMost, Apart})
+
+
+def _beside(built: Built, rule: Rule, edge: tuple[MemberName, ...]) -> tuple[MemberName, ...]:
+    """The members of an edge who do not break the rule already."""
+    breaking = built.broken[rule.statement.name].members
+    return tuple(member for member in edge if member not in breaking)
 
 
 def facts(
@@ -81,9 +101,12 @@ def facts(
         if element.kind == POLICY:
             rule = _rule(built, element.name)
             roles = dict.fromkeys(m.role for edge in rule.edges for m in edge)
+            shut = _shut(built, element.name)
             for level in dict.fromkeys(_levels(built, element.name)) or (None,):
-                found |= {_label(built, level, role): _usable(built, level, role) for role in roles}
-            found |= _named_hosts(built, rule)
+                found |= {
+                    _label(built, level, role): _usable(built, level, role, shut) for role in roles
+                }
+            found |= {} if shut else _named_hosts(built, rule)
         else:
             label = _label(built, None, element.name)
             found[label] = _usable(built, None, element.name)
@@ -125,13 +148,27 @@ def _label(built: Built, level: Level | None, role_name: str) -> str:
     return f"{level or 'host'}s usable for {role.flavor or role.name}"
 
 
-def _usable(built: Built, level: Level | None, role_name: str) -> int:
-    """Hosts, or domains with at least one, that have room for the role or hold it already."""
+def _shut(built: Built, policy: str) -> frozenset[int]:
+    """Rows of the hosts that a policy is broken on, if others are kept off them."""
+    if not _sets_apart(built, policy):
+        return frozenset()
+    named = (one for one in built.problem.primitives if one.policy == policy)
+    return frozenset().union(*(one.hosts for one in named if isinstance(one, NeverOn)))
+
+
+def _usable(
+    built: Built, level: Level | None, role_name: str, shut: frozenset[int] = frozenset()
+) -> int:
+    """Hosts, or domains with at least one, that have room for the role or hold it already.
+
+    But for those that are `shut`.
+    """
     problem = built.problem
     mask = problem.allowed[problem.roles.index(role_name)].copy()
     for m, row in enumerate(problem.fixed.tolist()):
         if row >= 0 and problem.members[m].role == role_name:
             mask[row] = True
+    mask[list(shut)] = False
     if level is None:
         return int(mask.sum())
     domains = np.unique(problem.domains[level][mask])
