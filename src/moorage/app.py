@@ -25,7 +25,7 @@ from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.metrics_page import PATH, MetricsPage
 from moorage.http.strategy import strategy
-from moorage.outward.made import outside
+from moorage.outward.made import check, outside
 from moorage.settings import Effective, configure
 from moorage.solver import channel
 from moorage.solver.pool import PoolSolver
@@ -122,6 +122,7 @@ def make_parts(settings: Settings, *, store: Store, solver: Solver) -> Parts:
         limits=settings.limits,
         stopwatch=time.monotonic,
         pause=time.sleep,
+        check=check(settings.outward),
     )
 
 

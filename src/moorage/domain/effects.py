@@ -37,6 +37,8 @@ class EffectKind(StrEnum):
     """A declared end has passed, and the server is there still: owner and operator are told."""
     NOTIFY = "notify"
     """Tell a lease's owner of an edge."""
+    ENDED = "ended"
+    """Tell the operator's own check that a lease has ended which it allowed."""
     RELEASE = "release"
     """Free what of a lease nobody has claimed."""
     ACT = "act"
@@ -76,6 +78,8 @@ class Lane(StrEnum):
     """Whoever ends servers."""
     HOOK = "hook"
     """The operator's program."""
+    CHECK = "check"
+    """The operator's own check of leases."""
 
 
 LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
@@ -86,6 +90,7 @@ LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
         EffectKind.OVERRUN: Lane.TELL,
         EffectKind.DELETE: Lane.END,
         EffectKind.HOOK: Lane.HOOK,
+        EffectKind.ENDED: Lane.CHECK,
     }
 )
 

@@ -7,6 +7,7 @@
     │   └── Contradiction             policies that no placement can meet together
     ├── NotFound                      the addressed thing is not there (or not the caller's)
     ├── Forbidden                     the caller may not
+    │   └── CheckRefused              ... as the operator's own check of leases says
     ├── LimitExceeded                 a configured bound (longest hold, renewals)
     │   └── QuotaExceeded             ... of one project, with what is left and when it would pass
     ├── Conflict                      the state of the ledger does not allow it now
@@ -107,6 +108,10 @@ class LimitExceeded(MoorageError):
         self.limit = limit
         self.requested = requested
         self.used = used
+
+
+class CheckRefused(Forbidden):
+    """The operator's own check of leases refuses; the message is its own."""
 
 
 class QuotaExceeded(LimitExceeded):

@@ -206,6 +206,8 @@ class Lease:
     """Per edge (`on_start`, `before_end`, `on_end`) what is to be done, as it was written."""
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """What a dialect keeps with it, as JSON values: its own words for what was asked."""
+    checked: bool = False
+    """Whether the operator's own check has allowed it, and will be told of its end."""
     digest: str = ""
     """Fingerprint of the request that made it: the same request again gets the same answer."""
     generation: int = 0

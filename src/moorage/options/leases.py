@@ -24,6 +24,11 @@ def web_address(text: str) -> str:
     return text
 
 
+def web_address_or_file(text: str) -> str:
+    """An http or https URL, the path of a program, or nothing."""
+    return web_address(text) if "://" in text else text
+
+
 LEASES: Final = (
     Setting(
         "notice",
@@ -110,7 +115,33 @@ LEASES: Final = (
         str,
         "",
         "FILE",
-        "A file with the secret that requests to `webhook` are signed with. Empty: not signed.",
+        "A file with the secret that requests to `webhook` and `lease_check` are signed with."
+        " Empty: not signed.",
+    ),
+    Setting(
+        "lease_check",
+        web_address_or_file,
+        "",
+        "URL|FILE",
+        "Who is asked before a lease is granted or changed, and told when it has ended: a URL,"
+        " below which check-create, check-update and on-end are posted to, or a program."
+        " Empty: nobody.",
+        secret=True,
+    ),
+    Setting(
+        "lease_check_timeout",
+        duration,
+        "5s",
+        "DURATION",
+        "How long whoever asked for the lease waits for that answer at most.",
+        show=format_duration,
+    ),
+    Setting(
+        "lease_check_unanswered",
+        one_of("refuse", "allow"),
+        "refuse",
+        "WHAT",
+        "What becomes of a lease about which there is no answer: refuse it with 503, or allow it.",
     ),
     Setting(
         "outward_timeout",

@@ -23,5 +23,10 @@ class OutwardConfig:
     timeout: float = 10.0
     """Seconds that any one attempt may take."""
     attempts: int = 12
+    check: str | None = None
+    """Who is asked about leases: a URL, or the path of a program."""
+    check_timeout: float = 5.0
+    check_else_allow: bool = False
+    """What holds where there is no answer."""
     nova: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The section [nova]: credentials for Keystone, as its other users write them."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import SECOND
+from moorage.outward.check import ProgramCheck, WebCheck
 from moorage.outward.program import Program
 from moorage.outward.webhook import Webhook
 from moorage.usecases.effects import Outside
+from moorage.usecases.leases.checked import Check
 
 if TYPE_CHECKING:
     from moorage.outward.config import OutwardConfig
@@ -31,9 +33,24 @@ def outside(config: OutwardConfig) -> Outside:
         tell=tell,
         end=_end(config, hook),
         hook=hook,
+        check=None if (asks := _asks(config)) is None else asks.told,
         attempts=config.attempts,
-        timeout=int((config.timeout + _SPARE) * SECOND),
+        timeout=int((max(config.timeout, config.check_timeout) + _SPARE) * SECOND),
     )
+
+
+def check(config: OutwardConfig) -> Check | None:
+    """The operator's own check of leases."""
+    asks = _asks(config)
+    return None if asks is None else Check(asks, else_allow=config.check_else_allow)
+
+
+def _asks(config: OutwardConfig) -> WebCheck | ProgramCheck | None:
+    if config.check is None:
+        return None
+    if config.check.startswith(("http://", "https://")):
+        return WebCheck(config.check, config.webhook_secret, config.check_timeout)
+    return ProgramCheck(config.check, config.check_timeout)
 
 
 def _end(config: OutwardConfig, hook: Program | None) -> Act | None:

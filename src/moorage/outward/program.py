@@ -42,38 +42,50 @@ class Program:
         Raises:
             OutwardFailure: it cannot be run, took too long, or ended with another status.
         """
-        told = json.dumps(message.body).encode()
-        environment = _environment(message, os.environ)
-        # Files, not pipes: whatever the program leaves behind cannot keep the reader waiting.
-        with tempfile.TemporaryFile() as heard, tempfile.TemporaryFile() as said:
-            heard.write(told)
-            heard.seek(0)
-            try:
-                process = subprocess.Popen(  # noqa: S603 - the operator's own program
-                    [self.path],
-                    stdin=heard,
-                    stdout=said,
-                    stderr=subprocess.STDOUT,
-                    env=environment,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise OutwardFailure(f"cannot run {self.path}: {error.strerror}") from error
-            try:
-                status = process.wait(self.timeout)
-            except subprocess.TimeoutExpired:
-                _end(process)
-                raise OutwardFailure(f"the hook took more than {self.timeout:g} s") from None
-            said.seek(0)
-            words = said.read(_TOLD).decode(errors="replace").strip()
+        named = {ID: message.id, KIND: str(message.body["kind"])}
+        status, words = ended_with(self.path, message.body, named, self.timeout)
         if status:
             raise OutwardFailure(f"the hook ended with status {status}: {words}")
         return f"the hook has run: {words}" if words else "the hook has run"
 
 
-def _environment(message: Message, own: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: own[name] for name in _INHERITED if name in own}
-    return kept | {ID: message.id, KIND: str(message.body["kind"])}
+def ended_with(
+    path: str, told: Mapping[str, object], named: Mapping[str, str], timeout: float
+) -> tuple[int, str]:
+    """Run a program: with which status it ended, and the beginning of what it wrote.
+
+    Args:
+        path: the program.
+        told: JSON for its standard input.
+        named: environment variables, beside the few that it inherits.
+        timeout: seconds; then it is killed with all that it has started.
+
+    Raises:
+        OutwardFailure: it cannot be run, or took too long.
+    """
+    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    # Files, not pipes: whatever the program leaves behind cannot keep the reader waiting.
+    with tempfile.TemporaryFile() as heard, tempfile.TemporaryFile() as said:
+        heard.write(json.dumps(told).encode())
+        heard.seek(0)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the operator's own program
+                [path],
+                stdin=heard,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                env=environment | dict(named),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise OutwardFailure(f"cannot run {path}: {error.strerror}") from error
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise OutwardFailure(f"the hook took more than {timeout:g} s") from None
+        said.seek(0)
+        return status, said.read(_TOLD).decode(errors="replace").strip()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -15,6 +15,8 @@ from moorage.outward.bounded import within
 from moorage.usecases.effects import OutwardFailure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moorage.usecases.effects import Message
 
 SIGNATURE: Final = "X-Moorage-Signature"
@@ -38,24 +40,45 @@ class Webhook:
         Raises:
             OutwardFailure: it was not reached, took too long, or answered anything else.
         """
-        body = json.dumps(message.body, separators=(",", ":")).encode()
-        headers = {
-            "Content-Type": "application/json",
-            "Idempotency-Key": message.id,
-            "User-Agent": "moorage",
-        }
-        if self.secret:
-            headers[SIGNATURE] = signature(self.secret, body)
-        where = _host(self.url)
-        try:
-            status = within(
-                self.timeout, where, lambda: _post(self.url, body, headers, self.timeout)
-            )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise OutwardFailure(f"{where}: {str(error) or type(error).__name__}") from error
+        status, _ = posted(
+            self.url, message.body, {"Idempotency-Key": message.id}, self.secret, self.timeout
+        )
+        place = where(self.url)
         if status not in _GOOD:
-            raise OutwardFailure(f"{where} answered {status}")
-        return f"{where} answered {status}"
+            raise OutwardFailure(f"{place} answered {status}")
+        return f"{place} answered {status}"
+
+
+def posted(
+    url: str,
+    told: Mapping[str, object],
+    named: Mapping[str, str],
+    secret: str,
+    timeout: float,
+    keep: int = 0,
+) -> tuple[int, bytes]:
+    """Post JSON: the status of the answer, and its beginning.
+
+    Args:
+        url: where to.
+        told: the body.
+        named: headers, beside the usual ones.
+        secret: what to sign with; empty: not signed.
+        timeout: seconds for all of it.
+        keep: how many bytes of the answer are read, more or less.
+
+    Raises:
+        OutwardFailure: nobody was reached, or it took too long.
+    """
+    body = json.dumps(told, separators=(",", ":")).encode()
+    headers = {"Content-Type": "application/json", "User-Agent": "moorage", **named}
+    if secret:
+        headers[SIGNATURE] = signature(secret, body)
+    place = where(url)
+    try:
+        return within(timeout, place, lambda: _post(url, body, headers, timeout, keep))
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise OutwardFailure(f"{place}: {str(error) or type(error).__name__}") from error
 
 
 def signature(secret: str, body: bytes) -> str:
@@ -63,16 +86,24 @@ def signature(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def _host(url: str) -> str:
+def where(url: str) -> str:
     """Where the URL leads, without the secrets that its path or query may hold."""
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
-def _post(url: str, body: bytes, headers: dict[str, str], timeout: float) -> int:
-    """The answer's status. Its body is not read, and where it leads elsewhere nobody follows."""
+def _post(
+    url: str, body: bytes, headers: dict[str, str], timeout: float, keep: int
+) -> tuple[int, bytes]:
+    """The answer's status and beginning. Where it leads elsewhere nobody follows."""
+    answer = b""
     with (
         httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
-        client.stream("POST", url, content=body, headers=headers) as answer,
+        client.stream("POST", url, content=body, headers=headers) as reply,
     ):
-        return answer.status_code
+        parts = reply.iter_bytes() if keep else ()
+        for part in parts:
+            answer += part
+            if len(answer) >= keep:
+                break
+        return reply.status_code, answer

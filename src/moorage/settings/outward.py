@@ -31,7 +31,11 @@ def outward(effective: Effective) -> OutwardConfig:
     hook = value["hook"]
     if hook and not (Path(hook).is_file() and os.access(hook, os.X_OK)):
         raise BadSetting("hook", source["hook"], f"{hook} is no program that can be run")
+    check = _check(value["lease_check"], source["lease_check"])
     return OutwardConfig(
+        check=check,
+        check_timeout=value["lease_check_timeout"] / SECOND,
+        check_else_allow=value["lease_check_unanswered"] == "allow",
         end_servers=who,
         hook=str(Path(hook).absolute()) if hook else None,
         webhook=value["webhook"] or None,
@@ -40,6 +44,15 @@ def outward(effective: Effective) -> OutwardConfig:
         attempts=value["outward_attempts"],
         nova=dict(effective.nova),
     )
+
+
+def _check(text: str, source: str) -> str | None:
+    """A URL as it is, or the path of a program that is there."""
+    if not text or text.startswith(("http://", "https://")):
+        return text or None
+    if not (Path(text).is_file() and os.access(text, os.X_OK)):
+        raise BadSetting("lease_check", source, f"{text} is no program that can be run")
+    return str(Path(text).absolute())
 
 
 def _secret(file: str, source: str) -> str:

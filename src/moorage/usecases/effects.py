@@ -60,6 +60,8 @@ class Outside:
     end: Act | None = None
     """Ends a server; done once its allocations are gone."""
     hook: Act | None = None
+    check: Act | None = None
+    """Tells the operator's own check of leases what has ended."""
     attempts: int = 12
     timeout: Duration = 30 * SECOND
     """Longer than any attempt takes: after it who has taken an effect on counts as dead."""
@@ -68,7 +70,13 @@ class Outside:
 
     def act(self, lane: Lane) -> Act | None:
         """Who does what the lane is for."""
-        return {Lane.TELL: self.tell, Lane.END: self.end, Lane.HOOK: self.hook}[lane]
+        acts = {
+            Lane.TELL: self.tell,
+            Lane.END: self.end,
+            Lane.HOOK: self.hook,
+            Lane.CHECK: self.check,
+        }
+        return acts[lane]
 
     def wait(self, effect: Effect) -> Duration:
         """How long to wait after this attempt: twice as long each time, more or less.
@@ -97,6 +105,7 @@ _NOBODY: Final = {
     Lane.TELL: "nobody is told: no webhook is set",
     Lane.END: "nobody ends servers here: end_servers is none",
     Lane.HOOK: "nothing was run: no hook is set",
+    Lane.CHECK: "nobody is told: no check of leases is set",
 }
 
 

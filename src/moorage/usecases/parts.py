@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from moorage.usecases.leases.checked import Check
     from moorage.usecases.limits import Limits
     from moorage.usecases.ports import Ids, Solver, Store
 
@@ -24,3 +25,5 @@ class Parts:
     """Seconds that only ever grow, for time budgets."""
     pause: Callable[[float], object]
     """Does nothing for so many seconds."""
+    check: Check | None = None
+    """The operator's own check of leases."""

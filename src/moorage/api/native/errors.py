@@ -34,6 +34,7 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
         errors.UnknownPolicy: Rule(400, "unknown_policy", "No such policy type"),
         errors.Contradiction: Rule(400, "contradiction", "The policies contradict one another"),
         errors.Forbidden: Rule(403, "forbidden", "Not allowed"),
+        errors.CheckRefused: Rule(403, "check_refused", "The operator's check refuses it"),
         errors.LimitExceeded: Rule(403, "quota_exceeded", "A limit was passed"),
         errors.NotFound: Rule(404, "not_found", "Not found"),
         protocol.MethodNotAllowed: Rule(405, "method_not_allowed", "No such verb here"),

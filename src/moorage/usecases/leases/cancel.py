@@ -11,6 +11,7 @@ from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
 from moorage.usecases.access import check_generation
+from moorage.usecases.leases.checked import ended
 from moorage.usecases.leases.edges import edges
 from moorage.usecases.leases.life import begin
 from moorage.usecases.leases.view import own_lease
@@ -81,7 +82,11 @@ def _never(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Chang
             PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
         )
     members = frozenset(one.uuid for one in ensemble.members)
-    return cancelled, (*changes, DropBookings(members, decision=decision.id))
+    return cancelled, (
+        *changes,
+        DropBookings(members, decision=decision.id),
+        *ended(cancelled, now),
+    )
 
 
 def _unbegun(state: LeaseState) -> LeaseState:

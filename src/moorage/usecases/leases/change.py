@@ -19,6 +19,7 @@ from moorage.usecases.access import check_generation
 from moorage.usecases.joint import Ask
 from moorage.usecases.leases.asking import Granted, LeaseChange
 from moorage.usecases.leases.carried import promise
+from moorage.usecases.leases.checked import UPDATE, Question, described
 from moorage.usecases.leases.edges import edges
 from moorage.usecases.leases.shaping import check_members, checked_end, checked_start, resized
 from moorage.usecases.leases.view import own_lease
@@ -69,7 +70,7 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
             than it did is never refused for that.
         InUse: claimed places would have to go.
         Infeasible: the changed lease cannot be promised; it stays as it was.
-        Busy: time ran out, or the ledger moved too often.
+        CheckRefused, Busy: as for a new lease.
     """
 
     def attempt() -> Granted:
@@ -174,8 +175,11 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     pending = before.state is LeaseState.PENDING
     promised = promise(after, at=snapshot.taken_at if fresh else None)
 
+    question = Question(parts, caller, UPDATE, described(before, ensemble))
+
     def also(made: Decision) -> tuple[Change, ...]:
         placed = replace(after, decision_id=made.id, updated_at=made.updated_at)
+        placed = question.put(placed, changed)
         return (
             PutLease(placed, before.generation, defaults(parts.limits)),
             *edges(placed, parts.ids, made.updated_at),

@@ -22,6 +22,7 @@ from moorage.usecases.explain import known_refusal
 from moorage.usecases.joint import Ask
 from moorage.usecases.leases.asking import Brought, Displaced, Granted, LeaseAsk
 from moorage.usecases.leases.carried import promise
+from moorage.usecases.leases.checked import CREATE, Question
 from moorage.usecases.leases.edges import first_edges
 from moorage.usecases.leases.shaping import check_members, checked_end, checked_start
 from moorage.usecases.leases.view import displaced_by
@@ -61,7 +62,8 @@ def create_lease(
         WrongState: the ensemble is placed, or has a lease.
         Infeasible: it cannot be promised; the explanation says what is in the way.
         DuplicateName: the id was used by another request.
-        Busy: time ran out, or the ledger moved too often.
+        CheckRefused: the operator's own check says no.
+        Busy: time ran out, the ledger moved too often, or the check gives no answer.
     """
     if (made := _made_before(parts.store, caller, naming)) is not None:
         return made
@@ -89,9 +91,12 @@ def _create(
     if asked.brought is None:  # what another service has granted stands
         check_quota(parts, lease, None)
         within = defaults(parts.limits)
+    question = Question(parts, caller, CREATE)
 
     def also(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
+        if asked.brought is None:
+            placed = question.put(placed, ensemble)
         return (
             PutLease(placed, None, within),
             *first_edges(placed, parts.ids, decision.created_at),

@@ -27,6 +27,7 @@ from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.lease_actions import ActionKind, Edge, actions_at, read_action
 from moorage.domain.leases import LeaseState, LeaseStep, lease_after
 from moorage.usecases.leases import facts
+from moorage.usecases.leases.checked import ended
 from moorage.usecases.leases.edges import edge_at
 from moorage.usecases.record import finished, put_off
 from moorage.usecases.standing import MemberStatus, consumer_of, standing
@@ -219,6 +220,7 @@ class Walk:
             self._decide(DecisionStep.LAPSE if lapsed else DecisionStep.CONFIRM)
         servers = self.delete("its lease has ended", end)
         self._at(Edge.ON_END, end)
+        self.follows += ended(self.lease, self.now)
         return f" ({_places(freed)} freed, {servers} servers to be ended)"
 
     def _close(self) -> str:
