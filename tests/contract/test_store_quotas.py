@@ -55,6 +55,15 @@ def test_a_lease_counts_for_what_it_was_and_is(store: Ledger, clock: SetClock) -
     assert store.lessee("p", 0, but="l").uses == []
 
 
+def test_what_counted_for_nothing_before_is_judged_like_a_new_lease(store: Ledger) -> None:
+    within = QuotaDefaults({QuotaName.LEASES: 1, QuotaName.MAX_LENGTH: 4_000}, 1_000)
+    first, second = lease("l1", 1), lease("l2", 0)
+    write(store, PutLease(first, None, within), PutLease(second, None))
+    with pytest.raises(QuotaExceeded, match="leases limit 1 used 1"):
+        write(store, PutLease(replace(second, units=1), 0, within))
+    write(store, PutLease(replace(first, name="other"), 0, within))
+
+
 def test_of_writers_who_meet_at_a_limit_as_many_pass_as_it_allows(store: Ledger) -> None:
     def take(number: int) -> bool:
         try:

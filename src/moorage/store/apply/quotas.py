@@ -61,7 +61,9 @@ def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:
     used = () if before is None else read.uses_of_lease(batch.connection, lease.id)
     uses = uses_of(lease, used, batch.now)
     if change.within is not None:
-        _check(batch, change, Asked(lease.terms.period, uses, before, used))
+        # What has counted for nothing until now, as an offer, is judged like a new lease.
+        known = before if used else None
+        _check(batch, change, Asked(lease.terms.period, uses, known, used))
     if uses == used:
         return
     if used:
