@@ -86,11 +86,13 @@ def relaxation(item: Mapping[str, Any]) -> str:
 
 
 def _timely(change: Mapping[str, Any]) -> str:
-    """`--until 2026-12-07T07:30Z`, `--preemptible`, or when to start."""
+    """`--until 2026-12-07T07:30Z`, `--preemptible`, the end of a lease, or when to start."""
     if "until" in change:
         return f"--until {minute(change['until'][1])}"
     if "preemptible" in change:
         return "--preemptible"
+    if "end" in change:
+        return f"end at {minute(change['end'][1])}"
     return f"start after {minute(change['start'][1])}"
 
 

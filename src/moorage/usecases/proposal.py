@@ -37,6 +37,8 @@ class Promise:
     """With the lead and the cleaning."""
     expires_at: Instant
     binding: Binding = Binding.PLANNED
+    cleaning: Duration = 0
+    """How long before the period's end its tenant's ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from moorage.domain.explain import Stage
 from moorage.engine.relax import MOST
 from moorage.usecases.explain import explained
-from moorage.usecases.leases.instead import instead
+from moorage.usecases.leases.instead import instead, shorter
 from moorage.usecases.leases.obstacles import in_time, kept_out
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight
     """
     built, snapshot, operator = look.built, sight.snapshot, proposal.operator
     if look.clash:
-        return kept_out(parts, built, snapshot, look.staying, look.period, operator=operator)
+        why = kept_out(parts, built, snapshot, look.staying, look.period, operator=operator)
+        return replace(why, relaxations=shorter(parts, proposal, ask, built, sight))
     timely = None
     if proposal.promise is None and not ask.as_before:
         timely = instead(parts, proposal, ask, built, sight)
@@ -39,7 +41,10 @@ def reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight
     why = explained(parts, built, snapshot, seed=ask.seed)
     lease = proposal.promise is not None
     why = in_time(parts, why, built, snapshot, operator=operator, lease=lease)
-    if timely is None or not timely.relaxations:
+    if timely is not None:
+        found = timely.relaxations
+    else:
+        found = shorter(parts, proposal, ask, built, sight) if why.stage is Stage.TIME else ()
+    if not found:
         return why
-    found = (*timely.relaxations, *why.relaxations)[:MOST]
-    return replace(why, relaxations=found, note="")
+    return replace(why, relaxations=(*found, *why.relaxations)[:MOST], note="")

@@ -164,3 +164,53 @@ def test_who_is_overrun_is_named_to_who_cannot_stay(world: Make) -> None:
     told = refused(lambda: here.change(made.lease.id, end=4))
     assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
     assert booked(told) == ["servers past their end"]
+
+
+# --- leases -----------------------------------------------------------------------------------
+
+
+def ends(told: Explanation) -> list[object]:
+    return [one.change.after for one in told.relaxations if one.change.field == "end"]
+
+
+def test_a_refused_lease_is_offered_the_latest_end_up_to_which_it_fits(world: Make) -> None:
+    here = world(16, 16)
+    here.lease(4, 5, vcpu=10)
+    here.lease(6, 8, vcpu=16, members=2)
+    told = refused(lambda: here.lease(1, 7, vcpu=10, members=2, cleaning=HOUR))
+    assert told.stage is Stage.TIME
+    (end,) = ends(told)
+    assert hours(here, str(end)) == 3
+    with pytest.raises(Infeasible):
+        here.lease(1, 3.001, vcpu=10, members=2, cleaning=HOUR)
+    here.lease(1, hours(here, str(end)), vcpu=10, members=2, cleaning=HOUR)
+
+
+def test_no_end_is_offered_to_a_lease_that_does_not_fit_when_it_starts(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 5, vcpu=10)
+    assert ends(refused(lambda: here.lease(2, 7, vcpu=10))) == []
+
+
+def test_an_extension_is_offered_as_far_as_it_goes(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 2, vcpu=10)
+    here.lease(4, 5, vcpu=10)
+    told = refused(lambda: here.change(made.lease.id, end=6))
+    (end,) = ends(told)
+    assert hours(here, str(end)) == 4
+    assert here.service.store.lease(made.lease.id) == made.lease
+    assert here.change(made.lease.id, end=hours(here, str(end))).lease.terms.period.end == here.at(
+        4
+    )
+    # Nothing less than what it has is an offer.
+    assert ends(refused(lambda: here.change(made.lease.id, end=6))) == []
+
+
+def test_growth_that_is_refused_says_until_when_it_fits(world: Make) -> None:
+    here = world(16)
+    made = here.lease(1, 6, vcpu=4)
+    here.lease(3, 5, vcpu=8)
+    told = refused(lambda: here.change(made.lease.id, counts={"web": 3}))
+    assert [hours(here, str(end)) for end in ends(told)] == [3]
+    here.change(made.lease.id, counts={"web": 3}, end=3)

@@ -55,4 +55,4 @@ def promise(lease: Lease, *, at: Instant | None = None) -> Promise:
     expires_at = terms.expires_at
     if at is not None and terms.expiry is not None and expires_at <= at:
         expires_at = min(at + terms.expiry, terms.period.end)
-    return Promise(lease.id, terms.occupied, expires_at, lease.binding)
+    return Promise(lease.id, terms.occupied, expires_at, lease.binding, cleaning=terms.cleaning)

@@ -78,6 +78,29 @@ def instead(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sig
     return Instead(found, replace(told, relaxations=found))
 
 
+def shorter(
+    parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sight
+) -> tuple[Relaxation, ...]:
+    """The latest end up to which a lease, or its extension, fits; nothing where none does.
+
+    Args:
+        parts: for the solver.
+        proposal: what was refused; a lease's.
+        ask: how it was asked for.
+        built: the problem that has no answer.
+        sight: what it was made from.
+    """
+    promise = proposal.promise
+    if promise is None or proposal.unasked:
+        return ()
+    trying = _Trying(parts, proposal, ask, sight)
+    end = trying.latest_end(promise, list(others(built, sight.snapshot)))
+    if end is None:
+        return ()
+    before, after = (format_instant(one - promise.cleaning) for one in (promise.period.end, end))
+    return (_relaxation("end", before, after, 1),)
+
+
 def _wanted(ask: Ask, count: int) -> str:
     """`3 open-ended servers`."""
     servers = "server" if count == 1 else "servers"
@@ -109,6 +132,33 @@ class _Trying:
         # A stay that fits is fit to be shorter: the first that does not fit parts them.
         beyond = bisect_left(starts, True, lo=1, key=lambda start: not self._until(start))  # noqa: FBT003
         return starts[beyond - 1]
+
+    def latest_end(self, promise: Promise, there: list[Booking]) -> Instant | None:
+        """The latest beginning of others' bookings up to which a lease's places are to be had.
+
+        Of a lease that is to last longer: beyond the end that it has.
+        """
+        period = promise.period
+        least = max(period.start, self._sight.snapshot.taken_at) + promise.cleaning
+        has = max((one.period.end for one in self._own()), default=least)
+        if has < period.end:
+            least = max(least, has)
+        ends = sorted({o.period.start for o in there if least < o.period.start < period.end})
+        if not ends or not self._to(promise, ends[0]):
+            return None
+        beyond = bisect_left(ends, True, lo=1, key=lambda end: not self._to(promise, end))  # noqa: FBT003
+        return ends[beyond - 1]
+
+    def _own(self) -> Iterator[Booking]:
+        for some in self._sight.stand.bookings.values():
+            yield from some
+
+    def _to(self, promise: Promise, end: Instant) -> bool:
+        """Whether the lease fits with this end of its cleaning."""
+        period = Period(promise.period.start, end)
+        expires_at = min(promise.expires_at, end - promise.cleaning)
+        less = replace(promise, period=period, expires_at=expires_at)
+        return self._fits(self._ask, replace(self._proposal, promise=less))
 
     def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
         """The changes that help, the smallest first."""
