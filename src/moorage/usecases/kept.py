@@ -45,14 +45,20 @@ def kept_hosts(
     )
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for keeper in keepers:
-        if keeper.id == newcomer.id:
-            continue
-        for statement in keeper.policies:
-            if statement.required and statement.type == Exclusive.type:
-                closed |= _closed(snapshot, keeper, statement, stranger, period)
+        if keeper.id != newcomer.id:
+            closed |= kept_from(stranger, keeper, snapshot, period)
     roots = snapshot.roots
     rows = roots[closed[roots]].tolist()
     return MappingProxyType({EXCLUSIVE: frozenset(snapshot.uuids[row] for row in rows)})
+
+
+def kept_from(stranger: Occupant, keeper: Ensemble, snapshot: Snapshot, period: Period) -> Bools:
+    """[P] providers that an ensemble keeps from a stranger during `period`."""
+    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for statement in keeper.policies:
+        if statement.required and statement.type == Exclusive.type:
+            closed |= _closed(snapshot, keeper, statement, stranger, period)
+    return closed
 
 
 def _closed(

@@ -20,6 +20,7 @@ from moorage.domain.errors import (
 from moorage.domain.leases import LeaseState
 from moorage.usecases.deciding import Answer, bounded, decision_for
 from moorage.usecases.explain import refusal
+from moorage.usecases.leases.replan import room_left
 from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.looking import Looking, Sight
 from moorage.usecases.patience import Patience
@@ -100,6 +101,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             *(one for moved in look.moved for one in moved.changes(decision.updated_at)),
             *changes_for(parts.store, proposal, decision, answer),
             *bounded(parts, decision, answer),
+            *room_left(parts, proposal.ensemble, decision, answer),
         )
         giving_way = dict(look.evicted)
         for moved in look.moved:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DropBookings, PutDecision, PutLease
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
-from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate
+from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, ProviderConflict
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
 from moorage.usecases.access import check_generation
 from moorage.usecases.leases.checked import ended
 from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.given_back import given_back
 from moorage.usecases.leases.life import begin
 from moorage.usecases.leases.view import own_lease
-from moorage.usecases.leases.yielding import given_back
 from moorage.usecases.patience import again
 from moorage.usecases.standing import MemberStatus, standing
 
@@ -58,10 +58,12 @@ def cancel_lease(
         cancelled, changes = way(parts, lease, now)
         if dry_run:
             return cancelled
-        follows = (*edges(cancelled, parts.ids, now), *_given_back(parts, lease))
+        keepers = parts.store.keepers().revision
+        back = tuple(_given_back(parts, lease))
+        every = (*changes, *edges(cancelled, parts.ids, now), *back)
         try:
-            parts.store.commit(Changeset((*changes, *follows)))
-        except CapacityExceeded as overtaken:
+            parts.store.commit(Changeset(every, keepers_revision=keepers if back else None))
+        except (CapacityExceeded, ProviderConflict) as overtaken:
             # Where a later end was given back somebody else has come meanwhile: look again.
             raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken
         return parts.store.lease(lease_id)
@@ -131,4 +133,4 @@ def _given_back(parts: Parts, lease: Lease) -> Iterator[Change]:
     ensemble = parts.store.ensemble(lease.ensemble_id)
     stand = standing(snapshot, ensemble)
     freed = {one.uuid: () for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD}
-    yield from given_back(parts.store, snapshot, lease.id, freed, parts.limits.notice)
+    yield from given_back(parts.store, snapshot, [lease.id], freed, parts.limits.notice)

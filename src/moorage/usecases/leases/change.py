@@ -21,9 +21,10 @@ from moorage.usecases.leases.asking import Granted, LeaseChange
 from moorage.usecases.leases.carried import promise
 from moorage.usecases.leases.checked import UPDATE, Question, described
 from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.given_back import given_back
 from moorage.usecases.leases.shaping import check_members, checked_end, checked_start, resized
 from moorage.usecases.leases.view import own_lease
-from moorage.usecases.leases.yielding import given_back, yielders
+from moorage.usecases.leases.yielding import yielders
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.quotas import check_quota, defaults
@@ -231,4 +232,5 @@ def room_given_back(
         for one in ensemble.members
     }
     snapshot = parts.store.snapshot()
-    return tuple(given_back(parts.store, snapshot, lease.id, instead, parts.limits.notice, made.id))
+    mine = {made.id: lease.id}
+    return tuple(given_back(parts.store, snapshot, [lease.id], instead, parts.limits.notice, mine))

@@ -33,6 +33,7 @@ from moorage.engine.verify import WrongAnswer
 from moorage.engine.windows import Party, joint, shares
 from moorage.usecases.closed import closed_hosts, disabled_hosts
 from moorage.usecases.joint import judged, request_for, still_holds
+from moorage.usecases.leases.given_back import given_back
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import hold_booking, member_consumer
 
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
     from moorage.engine.build import Built
     from moorage.engine.problem import Outcome
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.deciding import Answer
     from moorage.usecases.joint import Found
+    from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Solver, Store
     from moorage.usecases.standing import Standing
 
@@ -216,6 +219,33 @@ def _party(
     built = state(request, survey(snapshot, request), closed=closed)
     stood = {name: place.host for name, place in planned.stand.places.items()}
     return Party(built, MappingProxyType(stood))
+
+
+def room_left(
+    parts: Parts, ensemble: Ensemble, decision: Decision, answer: Answer
+) -> Iterator[Change]:
+    """Later ends for those who yield to leases that move for a decision, where they yielded.
+
+    Nobody yields to a lease where it goes: it moves to what is free.
+    """
+    moved = answer.look.moved
+    if not moved:
+        return
+    instead = {
+        one.uuid: hold_booking(one, decision.places[one.name], decision)
+        for one in ensemble.members
+        if one.name in decision.places and one.name not in answer.found.built.request.fixed
+    }
+    for one in moved:
+        instead |= one.planned.bookings(one.places)
+    yield from given_back(
+        parts.store,
+        answer.snapshot,
+        [one.planned.lease.id for one in moved],
+        instead,
+        parts.limits.notice,
+        {decision.id: decision.lease_id},
+    )
 
 
 def _planned(store: Store, snapshot: Snapshot, built: Built) -> list[Planned]:

@@ -10,15 +10,13 @@ less.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, combinations, islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from moorage.domain.changes import EndBookings
-from moorage.domain.period import Period
-from moorage.engine.overlay import exchanged, overflow, without
+from moorage.engine.overlay import overflow, without
 from moorage.usecases.leases.asking import Displaced
 from moorage.usecases.proposal import Ending
 
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.changes import Change
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.placement import Place
     from moorage.domain.resources import Amounts
     from moorage.engine.snapshot import Snapshot
@@ -216,7 +213,7 @@ def ending(
         at = overflow(state, state.bookings, amounts, stay, now)
         if at is None:
             continue
-        lease = _lease_from(lease_of, (one for one in state.bookings if one.period.start == at))
+        lease = lease_from(lease_of, (one for one in state.bookings if one.period.start == at))
         end = last_end(now, at, notice)
         if lease is None or end is None:
             raise NoLease
@@ -228,7 +225,7 @@ class NoLease(Exception):
     """What stands in the way is not a lease that begins later."""
 
 
-def _lease_from(lease_of: Callable[[str], str | None], bookings: Iterable[Booking]) -> str | None:
+def lease_from(lease_of: Callable[[str], str | None], bookings: Iterable[Booking]) -> str | None:
     """The lease that one of the bookings is for."""
     for decision in sorted({one.decision for one in bookings if one.decision is not None}):
         if (lease := lease_of(decision)) is not None:
@@ -248,55 +245,3 @@ def yielders(store: Store, lease_id: str) -> tuple[Displaced, ...]:
         )
     ordered = sorted(found.values(), key=lambda one: (-one[0], one[1].consumer))
     return tuple(one for _, one in ordered)
-
-
-def given_back(
-    store: Store,
-    snapshot: Snapshot,
-    lease_id: str,
-    instead: Mapping[str, tuple[Booking, ...]],
-    notice: Duration,
-    decision: str | None = None,
-) -> Iterator[Change]:
-    """Later ends for those who yield to a lease that changes or goes, the oldest first.
-
-    Each gets the end it had, or the latest one that leaves room to a lease that begins before
-    that. Who is overrun by now gets nothing back. Evictions look at the end again when due.
-
-    Args:
-        store: where yielders and decisions are.
-        snapshot: before the change.
-        lease_id: the lease that changes.
-        instead: what its members are booked for afterwards, by consumer.
-        notice: see `last_end`.
-        decision: the id of its new placement, which is not stored yet.
-    """
-
-    def lease_of(of: str) -> str | None:
-        return lease_id if of == decision else store.decision(of).lease_id
-
-    now = snapshot.taken_at
-    view = exchanged(snapshot, instead)
-    for one in reversed(yielders(store, lease_id)):
-        if one.end <= now or one.declared_end <= one.end:
-            continue
-        mine = [
-            booking
-            for row in view.rows_of_consumer(one.consumer)
-            for booking in view.bookings_of(row)
-            if booking.consumer == one.consumer
-        ]
-        bare = exchanged(view, {one.consumer: ()})
-        taken = {booking.provider: booking.amounts for booking in mine}
-        try:
-            found = ending(lease_of, bare, taken, Period(now, one.declared_end), notice)
-        except NoLease:
-            continue
-        end = one.declared_end if found is None else found.end
-        if end <= one.end:
-            continue
-        kept = tuple(replace(b, period=Period(b.period.start, end)) for b in mine)
-        view = exchanged(bare, {one.consumer: kept})
-        yield EndBookings(
-            frozenset({one.consumer}), end, None if found is None else found.yields_to
-        )

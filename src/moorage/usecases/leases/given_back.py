@@ -1,0 +1,133 @@
+"""What those who yielded to a lease get back when it goes, or does not need their places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moorage.domain.changes import EndBookings
+from moorage.domain.period import Period
+from moorage.engine.overlay import exchanged
+from moorage.usecases.kept import kept_from
+from moorage.usecases.leases.yielding import NoLease, ending, last_end, lease_from, yielders
+from moorage.usecases.proposal import Ending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Occupant
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.asking import Displaced
+    from moorage.usecases.ports import Store
+
+
+def given_back(
+    store: Store,
+    snapshot: Snapshot,
+    lease_ids: Iterable[str],
+    instead: Mapping[str, tuple[Booking, ...]],
+    notice: Duration,
+    unstored: Mapping[str, str | None] = MappingProxyType({}),
+) -> Iterator[Change]:
+    """Later ends for those who yield to leases that change or go, for each the oldest first.
+
+    Each gets the end it had, or the latest one that leaves room to a lease that begins before
+    that, and its hosts to one that wants them for itself. Who is overrun by now gets nothing back.
+    Evictions look at the end again when due. Whoever commits this relies on the revision of the
+    keepers: solitude that is granted meanwhile would not be seen.
+
+    Args:
+        store: where yielders, keepers and decisions are.
+        snapshot: before the change.
+        lease_ids: the leases that change.
+        instead: what members are booked for afterwards, by consumer.
+        notice: see `last_end`.
+        unstored: decisions that are not stored yet: id -> their lease.
+    """
+
+    def lease_of(of: str) -> str | None:
+        return unstored[of] if of in unstored else store.decision(of).lease_id
+
+    now = snapshot.taken_at
+    view = exchanged(snapshot, instead)
+    yielding = [one for lease_id in lease_ids for one in reversed(yielders(store, lease_id))]
+    keepers = store.keepers().ensembles if yielding else ()
+    for one in yielding:
+        if one.end <= now or one.declared_end <= one.end:
+            continue
+        mine = [
+            booking
+            for row in view.rows_of_consumer(one.consumer)
+            for booking in view.bookings_of(row)
+            if booking.consumer == one.consumer
+        ]
+        bare = exchanged(view, {one.consumer: ()})
+        taken = {booking.provider: booking.amounts for booking in mine}
+        try:
+            crowded = ending(lease_of, bare, taken, Period(now, one.declared_end), notice)
+            shut = _shut_out(lease_of, view, one, mine, keepers, notice)
+        except NoLease:
+            continue
+        found = min((end for end in (crowded, shut) if end is not None), key=_by_end, default=None)
+        end = one.declared_end if found is None else found.end
+        if end <= one.end:
+            continue
+        kept = tuple(replace(b, period=Period(b.period.start, end)) for b in mine)
+        view = exchanged(bare, {one.consumer: kept})
+        yield EndBookings(
+            frozenset({one.consumer}), end, None if found is None else found.yields_to
+        )
+
+
+def _by_end(ending: Ending) -> tuple[Instant, str]:
+    return ending.end, ending.yields_to
+
+
+def _shut_out(
+    lease_of: Callable[[str], str | None],
+    view: Snapshot,
+    one: Displaced,
+    mine: Sequence[Booking],
+    keepers: Iterable[Ensemble],
+    notice: Duration,
+) -> Ending | None:
+    """Where a later end has to come because a lease keeps others off one of the hosts.
+
+    Raises:
+        NoLease: what keeps it off is no lease, or is there already.
+    """
+    now, longer = view.taken_at, Period(one.end, one.declared_end)
+    rows = [view.row_of[booking.provider] for booking in mine]
+    stranger = _stranger(view, one.consumer, rows)
+    roots = np.unique(view.root[rows])
+    found: list[Ending] = []
+    for keeper in keepers:
+        consumers = {name for m in keeper.members for name in (m.uuid, m.server_id) if name}
+        if one.consumer in consumers or not kept_from(stranger, keeper, view, longer)[roots].any():
+            continue
+        there = [
+            booking
+            for consumer in consumers
+            for row in view.rows_of_consumer(consumer)
+            for booking in view.bookings_of(row)
+            if booking.consumer == consumer and booking.period.overlaps(longer)
+        ]
+        at = min(booking.period.start for booking in there)
+        lease = lease_from(lease_of, there)
+        end = last_end(now, at, notice)
+        if lease is None or end is None:
+            raise NoLease
+        found.append(Ending(end, lease))
+    return min(found, key=_by_end, default=None)
+
+
+def _stranger(view: Snapshot, consumer: str, rows: Iterable[int]) -> Occupant:
+    every = (one for row in rows for one in view.state(row).occupants)
+    return next(one for one in every if one.consumer == consumer)

@@ -1,0 +1,78 @@
+"""What those who yielded get back: where leases move, not where others are promised solitude."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tests.usecases.leases.conftest import World, described
+from tests.usecases.leases.test_yielding import Overtaken
+
+from moorage.domain.period import FOREVER, MINUTE
+from moorage.testing.service import OPERATOR, OTHER, TENANT
+from moorage.usecases.allocate import release
+from moorage.usecases.leases.cancel import cancel_lease
+
+Make = Callable[..., World]
+
+ALONE = [{"name": "alone", "type": "exclusive", "members": ["*"], "against": "others"}]
+
+
+def alone(here: World, start: float, end: float) -> Any:
+    """A lease that keeps others off its host."""
+    return here.lease(start, end, body=described(vcpu=4, policies=ALONE), caller=OTHER)
+
+
+def test_nothing_is_given_back_of_time_in_which_a_lease_is_alone_there(world: Make) -> None:
+    here = world(16)
+    server = here.server(4, preemptible=True)
+    first = here.lease(10, 12, vcpu=16)
+    later = alone(here, 20, 22)
+    assert here.booking(server).yields_to == first.lease.id
+    cancel_lease(here.service.parts, TENANT, first.lease.id)
+    booking = here.booking(server)
+    assert (booking.period.end, booking.declared_end) == (here.at(20) - 5 * MINUTE, FOREVER)
+    assert booking.yields_to == later.lease.id
+    cancel_lease(here.service.parts, OTHER, later.lease.id)
+    assert here.booking(server).period.end == FOREVER
+
+
+def test_solitude_that_is_granted_meanwhile_is_seen(world: Make) -> None:
+    here = world(16)
+    server = here.server(4, preemptible=True)
+    first = here.lease(10, 12, vcpu=16)
+    later: list[Any] = []
+    store = Overtaken(here.service.store, lambda: later.append(alone(here, 20, 22)))
+    cancel_lease(replace(here.service.parts, store=store), TENANT, first.lease.id)
+    booking = here.booking(server)
+    assert booking.period.end == here.at(20) - 5 * MINUTE
+    assert booking.yields_to == later[0].lease.id
+
+
+def test_a_lease_that_is_moved_for_another_gives_back_what_it_took(world: Make) -> None:
+    here = world(8, 16)
+    firm = here.server(8, 0, until=24)
+    server = here.server(10, 1, preemptible=True)
+    moved = here.lease(10, 12, vcpu=8)
+    assert here.booking(server).period.end == here.at(10) - 5 * MINUTE
+    release(here.service.store, firm)
+    larger = here.lease(11, 13, vcpu=16)
+    assert here.host_of(larger) == here.hosts[1]
+    now = here.service.store.decision(here.service.store.lease(moved.lease.id).decision_id)
+    assert {place.host for place in now.places.values()} == {here.hosts[0]}
+    booking = here.booking(server)
+    assert booking.period.end == here.at(11) - 5 * MINUTE
+    assert (booking.yields_to, booking.declared_end) == (larger.lease.id, FOREVER)
+
+
+def test_a_lease_that_is_moved_for_an_ensemble_of_now_gives_all_back(world: Make) -> None:
+    here = world(12, 20)
+    firm = here.server(12, 0, until=24)
+    server = here.server(10, 1, preemptible=True)
+    moved = here.lease(10, 12, vcpu=12)
+    assert here.booking(server).yields_to == moved.lease.id
+    release(here.service.store, firm)
+    there = [{"name": "there", "type": "fence", "members": ["*"], "domains": ["h1"]}]
+    made = here.ensemble(body=described(vcpu=10, policies=there), caller=OPERATOR)
+    assert made.decision is not None
+    booking = here.booking(server)
+    assert (booking.period.end, booking.yields_to) == (FOREVER, None)
