@@ -76,6 +76,7 @@ class Create(Command):
         add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
         add("--seed", type=int, metavar="N", help="another seed, maybe another equal answer")
         add("--time-limit", metavar="5s", help="search no longer than this")
+        add("--project", metavar="ID", help="as before the command: ask as a user of this project")
         add("--dry-run", action="store_true", help="decide by the same code, write nothing")
 
     def formats(self, parser: argparse.ArgumentParser) -> None:
@@ -93,6 +94,8 @@ class Create(Command):
             self._usage_error("argument --count: only with --flavor")
         if args.param and args.template is None:
             self._usage_error("argument --param: only with --template")
+        if args.project is not None:
+            self.app.options.project = args.project
         body = _said(args)
         with self.client() as client:
             body |= _what(client, args)
