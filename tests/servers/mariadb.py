@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -27,6 +26,7 @@ import pytest
 from sqlalchemy import make_url
 from tests.servers.guard import guard, released
 from tests.servers.ports import free_port
+from tests.servers.unprivileged import give, user
 
 from moorage.store import open_store
 from moorage.store.tables import metadata
@@ -72,11 +72,6 @@ def _is_mariadb(server: str) -> bool:
     return b"MariaDB" in told.stdout
 
 
-def _nobody() -> str | None:
-    """The server refuses to run as root unless told so; it then runs as nobody."""
-    return "nobody" if os.geteuid() == 0 else None
-
-
 def connected(url: str, **more: Any) -> pymysql.Connection:
     """A plain connection to the database of a URL."""
     parsed = make_url(url)
@@ -117,10 +112,8 @@ class MariadbServer:
         folder.chmod(0o755)
         self._data, self._log, self._first = folder / "data", folder / "log", folder / "first.sql"
         self._data.mkdir(mode=0o700)
-        user = _nobody()
-        if user is not None:
-            for one in (folder, self._data):
-                os.chown(one, pwd.getpwnam(user).pw_uid, -1)
+        for one in (folder, self._data):
+            give(one)
         self._first.write_text(
             f"CREATE USER IF NOT EXISTS '{_USER}'@'%';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{_USER}'@'%' WITH GRANT OPTION;\n"
@@ -134,7 +127,7 @@ class MariadbServer:
             assert install is not None, f"{self._program} without mariadb-install-db"
             words = [install, "--no-defaults", f"--datadir={self._data}", "--skip-test-db"]
         made = subprocess.run(
-            words, user=_nobody(), cwd="/", check=False, capture_output=True, timeout=120
+            words, user=user(), cwd="/", check=False, capture_output=True, timeout=120
         )
         assert made.returncode == 0, (made.stdout + made.stderr).decode()[-2000:]
 
@@ -153,7 +146,7 @@ class MariadbServer:
         with self._log.open("ab") as log:
             # In a session of its own: Ctrl-C is for the tests, which end it themselves.
             self._process = subprocess.Popen(
-                words, user=_nobody(), stdout=log, stderr=log, cwd="/", start_new_session=True
+                words, user=user(), stdout=log, stderr=log, cwd="/", start_new_session=True
             )
         guard(self._process)
         self._wait()

