@@ -30,7 +30,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
-    """`moorage serve` on a database of its own, with two hosts."""
+    """`moorage serve` on a database of its own, with two hosts that no test fills."""
     home = tmp_path_factory.mktemp("leased")
     found = Replica(home, f"sqlite:///{home}/ledger.db")
     found.start()
@@ -40,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
         call(found, "POST", "/resource_providers", {"name": name, "uuid": host})
         stock = {
             "resource_provider_generation": 0,
-            "inventories": {"VCPU": {"total": 16}, "MEMORY_MB": {"total": 8192}},
+            "inventories": {"VCPU": {"total": 64}, "MEMORY_MB": {"total": 8192}},
         }
         call(found, "PUT", f"/resource_providers/{host}/inventories", stock)
     yield found

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -92,24 +93,30 @@ def served(request: pytest.FixtureRequest) -> Served:
     return found
 
 
+def read(file: Path) -> Any:
+    """What a YAML file says, read ten times faster than gabbi would read it."""
+    return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+
+
 def profile(file: Path) -> str:
     """What the file's one fixture stands for."""
-    (fixture,) = yaml.safe_load(file.read_text())["fixtures"]
+    (fixture,) = read(file)["fixtures"]
     return PROFILES.get(fixture, "default")
 
 
 def suite_of(file: Path, port: int, folder: Path) -> unittest.TestSuite:
     """The tests of one file; the folder shows the driver this file alone."""
     (folder / file.name).symlink_to(file)
-    suites = build_tests(
-        str(folder),
-        unittest.TestLoader(),
-        host="127.0.0.1",
-        port=port,
-        cert_validate=False,  # plain HTTP; without this every test reads the certificates
-        test_loader_name="reference",
-        fixture_module=fixtures,
-    )
+    with patch("gabbi.utils.load_yaml", lambda yaml_file, **_: read(Path(yaml_file))):
+        suites = build_tests(
+            str(folder),
+            unittest.TestLoader(),
+            host="127.0.0.1",
+            port=port,
+            cert_validate=False,  # plain HTTP; without this every test reads the certificates
+            test_loader_name="reference",
+            fixture_module=fixtures,
+        )
     assert isinstance(suites, unittest.TestSuite)
     return suites
 
@@ -160,6 +167,6 @@ def test_none_of_the_reference_is_left_out(tmp_path: Path) -> None:
 
 
 def test_every_excused_test_exists() -> None:
-    known = {file.stem: yaml.safe_load(file.read_text())["tests"] for file in FILES}
-    for file, excused in FRONT_END.items():
-        assert excused.keys() <= {test["name"] for test in known[file]}
+    for stem, excused in FRONT_END.items():
+        (file,) = (one for one in FILES if one.stem == stem)
+        assert excused.keys() <= {test["name"] for test in read(file)["tests"]}
