@@ -175,6 +175,12 @@ def test_numbers_beyond_json_are_refused(one: Door, text: bytes) -> None:
     assert one.call("GET", "/leases").json == {"leases": []}
 
 
+def test_of_several_reservations_the_bad_one_is_named(one: Door) -> None:
+    good, bad = instances(1, 1), {**instances(1, 1), "vcpus": "four"}
+    alone = late(one.lease("10:00", "12:00", bad), 400)
+    assert late(one.lease("10:00", "12:00", good, bad), 400) == f"reservations[1]: {alone}"
+
+
 def test_pages_are_ours_and_blazar_has_none(one: Door) -> None:
     made = [one.lease("10:00", "12:00", instances(1, 1)).json["lease"]["id"] for _ in range(3)]
 

@@ -80,5 +80,14 @@ def told(error: errors.MoorageError, *, beyond: bool) -> Told:
     for kind in type(error).__mro__:
         status = _STATUS.get(kind)
         if status is not None:
-            return Told(status, error.message)
+            return Told(status, _sentence(error))
     return Told(500, error.message)
+
+
+def _sentence(error: errors.MoorageError) -> str:
+    """What is wrong, and where in the body: Blazar's answers have no field for the place."""
+    match error:
+        case errors.InvalidDescription(path=str(path)) if path not in error.message:
+            return f"{path}: {error.message}"
+        case _:
+            return error.message

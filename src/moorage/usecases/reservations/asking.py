@@ -139,13 +139,21 @@ def read_parts(source: object, offered: Offered) -> tuple[Part, ...]:
     """The reservations of a new lease.
 
     Raises:
-        InvalidDescription: one cannot be understood.
+        InvalidDescription: one cannot be understood; its path says which, where there are more.
     """
     if not isinstance(source, list) or not source:
         raise InvalidDescription("A lease needs reservations")
     if len(source) > MOST:
         raise InvalidDescription(f"A lease has at most {MOST} reservations")
-    return parted(tuple(read_part(f"r{i}", one, offered) for i, one in enumerate(source)), offered)
+    parts = []
+    for i, one in enumerate(source):
+        try:
+            parts.append(read_part(f"r{i}", one, offered))
+        except InvalidDescription as error:
+            if len(source) > 1:
+                error.path = f"reservations[{i}]"
+            raise
+    return parted(tuple(parts), offered)
 
 
 def parted(parts: tuple[Part, ...], offered: Offered) -> tuple[Part, ...]:
