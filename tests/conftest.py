@@ -28,7 +28,12 @@ settings.load_profile(
     os.environ.get("MOORAGE_HYPOTHESIS") or ("ci" if os.environ.get("CI") else "dev")
 )
 
-pytest_plugins = ["tests.servers.postgres", "tests.servers.mariadb", "tests.watchdog"]
+pytest_plugins = [
+    "tests.servers.postgres",
+    "tests.servers.mariadb",
+    "tests.watchdog",
+    "tests.schema_once",
+]
 """Servers that tests in several places share, started when first asked for; and who ends a test."""
 
 # A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the

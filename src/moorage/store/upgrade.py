@@ -118,10 +118,16 @@ def _sync_resource_classes(connection: Connection, now: Instant) -> None:
     table = tables.resource_classes
     rows = connection.execute(select(table.c.name, table.c.place))
     places = {row.name: row.place for row in rows}
-    for place, name in enumerate(os_resource_classes.STANDARDS):
-        if name not in places:
-            connection.execute(insert(table).values(name=name, place=place, updated_at=now))
-        elif places[name] != place:
+    standard = {name: place for place, name in enumerate(os_resource_classes.STANDARDS)}
+    missing = [
+        {"name": name, "place": place, "updated_at": now}
+        for name, place in standard.items()
+        if name not in places
+    ]
+    if missing:
+        connection.execute(insert(table), missing)
+    for name, place in standard.items():
+        if places.get(name, place) != place:
             connection.execute(update(table).where(table.c.name == name).values(place=place))
 
 
