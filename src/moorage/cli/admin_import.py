@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moorage.cli.admin import (
     CATALOG,
@@ -19,7 +19,8 @@ from moorage.cli.admin import (
     trial_ledger,
 )
 from moorage.cli.command import Command
-from moorage.cli.output import CONFLICT, OK, Shown, counted, stack, table
+from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
+from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
 from moorage.cli.shipped import read_text, reading
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Topology
     from moorage.store import Ledger
     from moorage.usecases.take_over import Permission, Plan
-
-SHOWN: Final = 20
-"""Differences that the table spells out; `-f json` has them all."""
 
 
 class Placement(Command):
@@ -104,7 +102,7 @@ class Placement(Command):
             "remarks": list(content.remarks),
             "overages": [_overage(one) for one in overages(content)],
             "unplaced": _unplaced(content, topology),
-            "differences": [_difference(one) for one in found.differences],
+            "differences": [as_plain(one) for one in found.differences],
             "questions": found.questions,
             "answered_differently": found.odd,
         }
@@ -224,10 +222,6 @@ def verify(
 # --- telling --------------------------------------------------------------------------------
 
 
-def _difference(one: Difference) -> dict[str, str]:
-    return {"kind": one.kind, "subject": one.subject, "way": one.way.value, "detail": one.detail}
-
-
 def _overage(one: Any) -> dict[str, Any]:  # noqa: ANN401 - content.Overage
     return {
         "provider": one.provider,
@@ -259,20 +253,15 @@ def _told_plan(planned: Plan, permission: Permission) -> Shown:
         "remarks": list(planned.source.remarks),
         "overages": [_overage(one) for one in overages(planned.source)],
         "unplaced": _unplaced(planned.source, planned.topology),
-        "differences": [_difference(one) for one in planned.differences],
+        "differences": [as_plain(one) for one in planned.differences],
     }
     unlike = [one for one in body["differences"] if one["way"] != Way.MISSING]
-    parts = [_counts(body), *_remarks(body), *_unlike(unlike)]
+    parts = [side_by_side(body), *_remarks(body), *spelled_out(unlike)]
     if refusal is not None:
         return Shown(body, stack(*parts, f"would be refused: {refusal}"), CONFLICT)
     gone = body["would_remove"]
     would = f"would write {planned.steps}" + (f" and remove {gone}" if gone else "")
     return Shown(body, stack(*parts, f"{would}; nothing was written"))
-
-
-def _counts(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
-    rows = [(name, number, body["ledger"][name]) for name, number in body["source"].items()]
-    return table(["", "#source", "#ledger"], rows)
 
 
 def _remarks(body: Mapping[str, Any]) -> Iterator[Any]:
@@ -289,20 +278,12 @@ def _remarks(body: Mapping[str, Any]) -> Iterator[Any]:
         yield f"without a place in tree {tree}: {counted(len(names), 'host')}, {names[0]} the first"
 
 
-def _unlike(told: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    for one in told[:SHOWN]:
-        detail = f": {one['detail']}" if one["detail"] else ""
-        yield f"{one['kind']} {one['subject']} {one['way']}{detail}"
-    if len(told) > SHOWN:
-        yield f"… and {len(told) - SHOWN} more"
-
-
 def _removed(count: int) -> str:
     return f", removed {count}" if count else ""
 
 
 def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
-    parts = [_counts(body), *_remarks(body), *_unlike(body["differences"])]
+    parts = [side_by_side(body), *_remarks(body), *spelled_out(body["differences"])]
     parts += [f"answered differently: {path}" for path in body["answered_differently"][:SHOWN]]
     verdict = f"wrote {body['written']}{_removed(body['removed'])}; " + (
         f"{counted(len(body['differences']), 'difference')}" if body["differences"] else "all equal"

@@ -17,7 +17,8 @@ from moorage.cli.admin import (
     trial_ledger,
 )
 from moorage.cli.command import Command
-from moorage.cli.output import CONFLICT, OK, Shown, counted, stack, table
+from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
+from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
 
 if TYPE_CHECKING:
     import argparse
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from moorage.domain.reservation_content import ReservationContent
     from moorage.store import Ledger
     from moorage.usecases.reservations.take_over import Refused
-
-SHOWN = 20
-"""Differences that the table spells out; `-f json` has them all."""
 
 
 class Blazar(Command):
@@ -109,10 +107,7 @@ def _body(
             {"kind": one.kind, "id": one.id, "name": one.name, "reason": one.reason}
             for one in refused
         ],
-        "differences": [
-            {"kind": one.kind, "subject": one.subject, "way": one.way.value, "detail": one.detail}
-            for one in unlike
-        ],
+        "differences": [as_plain(one) for one in unlike],
     }
 
 
@@ -132,7 +127,7 @@ def _found(store: Ledger, content: ReservationContent) -> dict[str, int]:
 def _told_plan(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
     would = f"would write {body['would_write']}; nothing was written"
     known = [one for one in body["differences"] if one["way"] != "missing"]
-    return stack(_counts(body), *_refused(body), *_unlike(known), would)
+    return stack(side_by_side(body), *_refused(body), *spelled_out(known), would)
 
 
 def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
@@ -141,12 +136,7 @@ def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
     reasons = {(one["kind"], one["id"]) for one in body["refused"]}
     reasons |= {(one["kind"], one["name"]) for one in body["refused"]}
     rest = [one for one in body["differences"] if (one["kind"], one["subject"]) not in reasons]
-    return stack(_counts(body), *_refused(body), *_unlike(rest), verdict)
-
-
-def _counts(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
-    rows = [(name, number, body["ledger"][name]) for name, number in body["source"].items()]
-    return table(["", "#source", "#ledger"], rows)
+    return stack(side_by_side(body), *_refused(body), *spelled_out(rest), verdict)
 
 
 def _refused(body: Mapping[str, Any]) -> Iterator[str]:
@@ -154,13 +144,5 @@ def _refused(body: Mapping[str, Any]) -> Iterator[str]:
     for one in told[:SHOWN]:
         name = one["name"] if one["name"] == one["id"] else f"{one['name']} ({one['id']})"
         yield f"{one['kind']} {name} cannot be taken over: {one['reason']}"
-    if len(told) > SHOWN:
-        yield f"… and {len(told) - SHOWN} more"
-
-
-def _unlike(told: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    for one in told[:SHOWN]:
-        detail = f": {one['detail']}" if one["detail"] else ""
-        yield f"{one['kind']} {one['subject']} {one['way']}{detail}"
     if len(told) > SHOWN:
         yield f"… and {len(told) - SHOWN} more"

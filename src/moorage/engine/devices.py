@@ -169,7 +169,7 @@ def survey_devices(
         host=host[rows],
         parent=_parents(snapshot, kept, position)[rows],
         classes=classes,
-        **_columns(snapshot, request, rows, most),
+        **columns_of(snapshot, request, rows, classes, most),
         traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
         aggregates={
             name: np.isin(rows, members)
@@ -211,10 +211,13 @@ def _parents(snapshot: Snapshot, kept: Bools, position: Ints) -> Ints:
     return np.append(position, -1)[above]
 
 
-def _columns(
-    snapshot: Snapshot, request: EnsembleRequest, rows: Ints, most: int
+def columns_of(
+    snapshot: Snapshot, request: EnsembleRequest, rows: Ints, classes: Sequence[str], most: int
 ) -> dict[str, Ints]:
-    classes = classes_of(request.roles)
+    """The `COLUMNS` of some providers over the request's period: provider x class, amounts.
+
+    `free` is at most `most`; a class that a provider does not have is all 0, in steps of 1.
+    """
     found = {name: np.zeros((len(rows), len(classes)), dtype=np.int64) for name in COLUMNS}
     found["step_size"] += 1
     for k, name in enumerate(classes):

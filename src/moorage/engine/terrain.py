@@ -17,7 +17,7 @@ import numpy as np
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, Level
-from moorage.engine.devices import survey_devices
+from moorage.engine.devices import columns_of, survey_devices
 from moorage.engine.domains import numbered
 from moorage.engine.sharing import SHARES
 
@@ -141,8 +141,9 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     words = set(_words(request))
     topology = snapshot.topology
     devices = survey_devices(snapshot, request, rows.astype(np.int64), MOST_FREE)
+    classes = tuple(sorted({name for role in request.roles for name in role.resources}))
     columns: dict[str, Any] = (
-        _resources(snapshot, request, rows)
+        {"classes": classes, **columns_of(snapshot, request, rows, classes, MOST_FREE)}
         if devices is None
         else {"classes": devices.classes, **_sums(devices, len(rows))}
     )
@@ -239,27 +240,3 @@ def _sums(devices: Devices, hosts: int) -> dict[str, Ints]:
         "max_unit": nothing,
         "step_size": nothing + 1,
     }
-
-
-def _resources(
-    snapshot: Snapshot, request: EnsembleRequest, rows: Ints
-) -> dict[str, tuple[str, ...] | Ints]:
-    classes = tuple(sorted({name for role in request.roles for name in role.resources}))
-    shape = (len(rows), len(classes))
-    found = {
-        name: np.zeros(shape, dtype=np.int64)
-        for name in ("capacity", "free", "min_unit", "max_unit")
-    } | {"step_size": np.ones(shape, dtype=np.int64)}
-    for k, name in enumerate(classes):
-        columns = snapshot.classes.get(name)
-        if columns is None:
-            continue
-        at = columns.position[rows]
-        has, at = at >= 0, at[at >= 0]
-        peak = snapshot.peak_over(name, request.period, without=request.released)
-        free = np.minimum(columns.capacity[at] - peak[at], MOST_FREE)
-        found["capacity"][has, k] = free + peak[at]
-        found["free"][has, k] = free
-        for rule in ("min_unit", "max_unit", "step_size"):
-            found[rule][has, k] = getattr(columns, rule)[at]
-    return {"classes": classes, **found}

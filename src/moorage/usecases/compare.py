@@ -105,7 +105,7 @@ def compare(role: Role, requested: Requested, zones: frozenset[str]) -> Comparis
         *_required(role, requested),
         *_forbidden(role, requested),
         *_zone(requested, zones),
-        *(_difference(*one) for one in differences(role, requested.lists)),
+        *(difference(*one) for one in differences(role, requested.lists)),
     ]
     effects = {one["effect"] for one in diff}
     verdict = "differs" if effects - {"narrower"} else "narrower" if effects else "matches"
@@ -167,7 +167,7 @@ def _amounts(described: Amounts, requested: Requested) -> Iterator[Mapping[str, 
     for name in sorted({*described, *requested.resources}):
         before, after = described.get(name, 0), requested.resources.get(name, 0)
         if before != after:
-            yield _difference(
+            yield difference(
                 f"{requested.prefix}.{name}",
                 "exceeds" if after > before else "narrower",
                 before,
@@ -180,26 +180,27 @@ def _required(role: Role, requested: Requested) -> Iterator[Mapping[str, object]
     for group in sorted(map(sorted, requested.required - described)):
         # Asking for any of a larger set than was decided asks for less.
         wider = any(known <= set(group) for known in described)
-        yield _difference("required", "narrower" if wider else "exceeds", None, list(group))
+        yield difference("required", "narrower" if wider else "exceeds", None, list(group))
     for group in sorted(map(sorted, described - requested.required)):
-        yield _difference("required", "narrower", list(group), None)
+        yield difference("required", "narrower", list(group), None)
 
 
 def _forbidden(role: Role, requested: Requested) -> Iterator[Mapping[str, object]]:
     for trait in sorted(requested.forbidden - role.forbidden):
-        yield _difference("forbidden", "exceeds", None, trait)
+        yield difference("forbidden", "exceeds", None, trait)
     for trait in sorted(role.forbidden - requested.forbidden):
-        yield _difference("forbidden", "narrower", trait, None)
+        yield difference("forbidden", "narrower", trait, None)
 
 
 def _zone(requested: Requested, zones: frozenset[str]) -> Iterator[Mapping[str, object]]:
     if requested.zone is not None and requested.zone not in zones:
-        yield _difference("availability_zone", "elsewhere", None, requested.zone)
+        yield difference("availability_zone", "elsewhere", None, requested.zone)
 
 
-def _difference(
+def difference(
     path: str, effect: str, described: object, requested: object
 ) -> Mapping[str, object]:
+    """One place where a request and a description disagree, as a value that can be told."""
     return MappingProxyType(
         {"path": path, "effect": effect, "described": described, "requested": requested}
     )

@@ -7,11 +7,11 @@ does not state; the other way round is a difference.
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from moorage.engine.wishes import words
 from moorage.policies.registry import parse
+from moorage.usecases.compare import difference
 from moorage.usecases.roles import resolve
 
 if TYPE_CHECKING:
@@ -36,17 +36,17 @@ def differences(
     roles = {role.name: role for role in resolve(store, description.roles)}
     counts = {role.name: role.count for role in description.roles}
     found = [
-        _difference(role.name, "a role", None, "missing")
+        difference(role.name, "missing", "a role", None)
         for role in ensemble.roles
         if role.name not in roles
     ]
     for name, role in roles.items():
         known = next((one for one in ensemble.roles if one.name == name), None)
         if known is None:
-            found.append(_difference(name, None, "a role", "unknown"))
+            found.append(difference(name, "unknown", None, "a role"))
             continue
         if counts[name] != ensemble.count(name):
-            found.append(_difference(f"{name}.count", ensemble.count(name), counts[name]))
+            found.append(difference(f"{name}.count", "differs", ensemble.count(name), counts[name]))
         found += _roles_differ(known, role)
     return (*found, *_policies_differ(description.policies, ensemble))
 
@@ -56,7 +56,7 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
         held, asked = known.resources.get(name, 0), role.resources.get(name, 0)
         if held != asked:
             effect = "exceeds" if asked > held else "narrower"
-            yield _difference(f"{role.name}.{name}", held, asked, effect)
+            yield difference(f"{role.name}.{name}", effect, held, asked)
     fields: tuple[tuple[str, object, object], ...] = (
         ("required", _groups(known.required), _groups(role.required)),
         ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
@@ -66,7 +66,7 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
     )
     for field, before, after in fields:
         if before != after:
-            yield _difference(f"{role.name}.{field}", before, after)
+            yield difference(f"{role.name}.{field}", "differs", before, after)
 
 
 def _devices(role: Role) -> list[list[str]]:
@@ -94,9 +94,9 @@ def _policies_differ(
         meaning = _meaning(statement, f"policies[{index}]")
         there = known.get(statement.name)
         if there is None:
-            yield _difference(path, None, statement.type, "unknown")
+            yield difference(path, "unknown", None, statement.type)
         elif _meaning(there, path) != meaning:
-            yield _difference(path, there.type, statement.type)
+            yield difference(path, "differs", there.type, statement.type)
 
 
 def _meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
@@ -106,12 +106,4 @@ def _meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
         statement.members if statement.zip else frozenset(statement.members),
         statement.weight,
         statement.phases,
-    )
-
-
-def _difference(
-    path: str, described: object, requested: object, effect: str = "differs"
-) -> Mapping[str, object]:
-    return MappingProxyType(
-        {"path": path, "described": described, "requested": requested, "effect": effect}
     )
