@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import BindParameter, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from moorage.store import tables
@@ -41,7 +41,7 @@ def test_a_statement_that_is_kept_is_worded_once_for_each_length_of_its_lists() 
 def test_questions_that_differ_in_values_alone_share_their_words() -> None:
     """Each has its own values, at the places of its own text, also where one is needed twice."""
     speech = Speech(sqlite.dialect(paramstyle="qmark"))
-    named = bindparam("now")
+    named: BindParameter[int] = bindparam("now")
     found = [
         speech.worded(
             select(ROWS.body)
