@@ -102,14 +102,17 @@ def check_places(here: Months, lease: Lease, bookings: list[Booking]) -> None:
     kept = decision.state is DecisionState.HELD and here.now < decision.expires_at
     promised = lease.state in BEFORE or (lease.state is LeaseState.ACTIVE and kept)
     hosts: list[str] = []
+    latest = max(here.now, here.latest)
     for member in ensemble.members:
         consumer = member.server_id or member.uuid
         places = [one for one in bookings if one.consumer == consumer]
-        assert places or not promised, f"{member.name} of {lease.id} has no place"
+        # What nobody had claimed was freed; who has come since has places, and a decision, anew.
+        freed = lease.terms.expires_at <= latest and member.name not in decision.places
+        assert places or freed or not promised, f"{member.name} of {lease.id} has no place"
         for one in places:
             assert one.amounts == ensemble.roles[0].resources
             assert one.period.end == lease.terms.occupied.end or lease.state in AFTER
-            assert one.period.start <= max(here.now, here.latest, lease.terms.occupied.start)
+            assert one.period.start <= max(latest, lease.terms.occupied.start)
             hosts.append(one.provider)
     assert not ensemble.policies or len(set(hosts)) == len(hosts), "two are on one host"
 
