@@ -186,6 +186,15 @@ def test_a_refused_lease_is_offered_the_latest_end_up_to_which_it_fits(world: Ma
     here.lease(1, hours(here, str(end)), vcpu=10, members=2, cleaning=HOUR)
 
 
+def test_the_end_that_is_offered_may_have_others_make_room(world: Make) -> None:
+    here = world(16)
+    here.lease(6, 8, vcpu=16)
+    here.server(10, until=5, preemptible=True)
+    told = refused(lambda: here.lease(2, 7, vcpu=10))
+    assert [hours(here, str(end)) for end in ends(told)] == [6]
+    assert here.lease(2, 6, vcpu=10).displaced
+
+
 def test_no_end_is_offered_to_a_lease_that_does_not_fit_when_it_starts(world: Make) -> None:
     here = world(16)
     here.lease(1, 5, vcpu=10)

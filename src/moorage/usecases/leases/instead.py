@@ -158,7 +158,8 @@ class _Trying:
         period = Period(promise.period.start, end)
         expires_at = min(promise.expires_at, end - promise.cleaning)
         less = replace(promise, period=period, expires_at=expires_at)
-        return self._fits(self._ask, replace(self._proposal, promise=less))
+        # A lease may have others make room for it, and so may the shorter one.
+        return self._fits(self._ask, replace(self._proposal, promise=less), plainly=False)
 
     def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
         """The changes that help, the smallest first."""
@@ -189,13 +190,13 @@ class _Trying:
                 return start
         return None
 
-    def _fits(self, ask: Ask, proposal: Proposal) -> bool:
-        """Whether there is an answer for which nobody has to move or to end early."""
+    def _fits(self, ask: Ask, proposal: Proposal, *, plainly: bool = True) -> bool:
+        """Whether there is an answer; plainly: one for which nobody has to move or end early."""
         left = int((self._last - self._parts.stopwatch()) * SECOND)
         if left > 0:
             looking = Looking(self._parts, proposal, ask, left)
             try:
-                return looking.look(self._sight, plainly=True).found is not None
+                return looking.look(self._sight, plainly=plainly).found is not None
             except Busy:
                 pass  # neither an answer nor a proof in time
         self.sure = False
