@@ -19,9 +19,16 @@ from typing import Any, Final
 
 from benchmarks.placement.report import machine
 from benchmarks.time.blazar import blazar
+from benchmarks.time.earliest import earliest
 from benchmarks.time.leases import beside, large, slots
 
-ROWS: Final = {"slots": slots, "large": large, "blazar": blazar, "beside": beside}
+ROWS: Final = {
+    "slots": slots,
+    "large": large,
+    "blazar": blazar,
+    "beside": beside,
+    "earliest": earliest,
+}
 
 
 def main() -> None:
@@ -67,7 +74,10 @@ def keep(file: Path, facts: dict[str, Any], row: dict[str, Any]) -> None:
     found = json.loads(file.read_text()) if file.exists() else {"results": []}
     own = {"date": facts["date"], "load": facts["load"]}
     kept = [one for one in found["results"] if one["row"] != row["row"]]
-    order = ["slots", "blazar-10", "blazar-40", "large", "beside-search", "beside-answer"]
+    order = [
+        *("slots", "blazar-10", "blazar-40", "large"),
+        *("beside-search", "beside-answer", "earliest"),
+    ]
     every = sorted([*kept, row | own], key=lambda one: order.index(one["row"]))
     fixed = {key: value for key, value in facts.items() if key not in own}
     file.write_text(json.dumps({"machine": fixed, "results": every}, indent=1) + "\n")

@@ -21,6 +21,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "lease": "places promised for a later period, used until then",
         "capacity": "how much there is over time, how many fit and when",
         "quota": "what a project may lease and hold",
+        "offer": "leases proposed, and held until they expire",
         "policy": "the types of policies (known offline)",
         "hot": "Heat templates in, decisions out",
         "template": "descriptions with parameters, kept in versions",
@@ -160,6 +161,26 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "quota unset": (
             f"{_CLI}.quota:Unset",
             "Let the service's defaults hold for a project again.",
+        ),
+        "offer create": (
+            f"{_CLI}.offer_create:Create",
+            "Find the earliest windows in which something fits, and hold their places.",
+        ),
+        "offer list": (
+            f"{_CLI}.offer:List",
+            "List offers that nobody has accepted, oldest first.",
+        ),
+        "offer show": (
+            f"{_CLI}.offer:Show",
+            "Show an offer: its window, what it holds, and until when.",
+        ),
+        "offer accept": (
+            f"{_CLI}.offer:Accept",
+            "Make a lease of an offer; other offers of the same request are given up.",
+        ),
+        "offer delete": (
+            f"{_CLI}.offer:Delete",
+            "Give an offer up: its places are free at once.",
         ),
         "policy list": (f"{_CLI}.policy:List", "List the types of policies."),
         "policy show": (f"{_CLI}.policy:Show", "Explain a type of policy, with examples."),

@@ -25,6 +25,7 @@ def told(explanation: Mapping[str, Any]) -> str:
     infeasible [time]  conflict: lease L1 from 2026-12-07T07:30Z  <->  3 open-ended servers
     relaxations (each solved): 1. --until 2026-12-07T07:30Z   2. --preemptible
 
+    When it fits otherwise, how much of it does now and in which zones are on a last line.
     A conflict of more than two sides has a line for each; further conflicts follow the first.
     """
     head = f"{explanation.get('verdict', 'infeasible')} [{explanation.get('stage', '?')}]"
@@ -36,7 +37,24 @@ def told(explanation: Mapping[str, Any]) -> str:
         lines = [f"{head}  {note}"]
     elif note:
         lines.append(f"note: {note}")
-    return "\n".join([*lines, *_relaxations(explanation.get("relaxations") or ())])
+    relaxations = explanation.get("relaxations") or ()
+    return "\n".join([*lines, *_relaxations(relaxations), *_ahead(explanation, relaxations)])
+
+
+def _ahead(explanation: Mapping[str, Any], relaxations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """When it fits, how much of it does, and in which zones: what no relaxation says already."""
+    changes = [dict(one.get("change") or {}) for one in relaxations]
+    parts = []
+    start, most = explanation.get("earliest_start"), explanation.get("largest")
+    if start and start not in [one["start"][1] for one in changes if "start" in one]:
+        proved = "" if explanation.get("earliest_proved") else " (not proved)"
+        parts.append(f"earliest start {minute(start)}{proved}")
+    if most and not any("count" in one for one in changes):
+        parts.append(f"largest amount: {most['role']} {most['count']} of {most['of']}")
+    zones = explanation.get("other_zones")
+    if zones:
+        parts.append(f"other zones: {', '.join(zones)}")
+    return ["   ".join(parts)] if parts else []
 
 
 def _conflict(lead: str, conflict: Mapping[str, Any]) -> list[str]:

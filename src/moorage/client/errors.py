@@ -87,7 +87,7 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """The present state does not allow it (409, 412, 428)."""
+    """The present state does not allow it (409, 410, 412, 428)."""
 
 
 class Infeasible(Conflict):
@@ -136,6 +136,7 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    410: Conflict,
     412: Conflict,
     428: Conflict,
     500: ServerFault,

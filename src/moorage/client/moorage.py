@@ -9,6 +9,7 @@ from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
 from moorage.client.hot import Hot
 from moorage.client.leases import LeaseCalls
+from moorage.client.offers import OfferCalls
 from moorage.client.quotas import QuotaCalls
 from moorage.client.templates import Templates
 from moorage.client.transport import Transport
@@ -30,6 +31,7 @@ class Moorage:
         self.decisions = Decisions(transport)
         self.claims = Claims(transport)
         self.leases = LeaseCalls(transport)
+        self.offers = OfferCalls(transport)
         self.explanations = Explanations(transport)
         self.capacity = Capacities(transport)
         self.flavors = Flavors(transport)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class EffectKind(StrEnum):
     """What is to be done."""
 
+    EXPIRE = "expire"
+    """An offer that nobody has accepted is over."""
     PREPARE = "prepare"
     """A lease's lead begins: it becomes starting, and is bound."""
     ACTIVATE = "activate"
@@ -53,6 +55,7 @@ class EffectKind(StrEnum):
 
 TIMERS: Final = frozenset(
     {
+        EffectKind.EXPIRE,
         EffectKind.PREPARE,
         EffectKind.ACTIVATE,
         EffectKind.END,

@@ -23,6 +23,7 @@
     │   ├── Infeasible                no placement meets the request (carries the explanation)
     │   ├── DescriptionMismatch       the second description differs from the first
     │   ├── HoldExpired               the decision's hold has lapsed
+    │   ├── OfferOver                 the offer has expired, or was given up
     │   ├── PlaceLeft                 a server would leave a place that a lease gave it
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
@@ -266,6 +267,10 @@ class DescriptionMismatch(Conflict):
         super().__init__(f"{member} differs from its description")
         self.member = member
         self.diff = diff
+
+
+class OfferOver(Conflict):
+    """The offer has expired or was withdrawn: its places are not kept any more."""
 
 
 class HoldExpired(Conflict):

@@ -80,6 +80,26 @@ class Relaxation:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """The earliest window ahead in which a request fits, as a search has found it."""
+
+    start: Instant
+    end: Instant | None
+    """None: for good."""
+    proved: bool
+    """Whether it was refuted that it fits at any earlier start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """As many members of a role as fit when all else stays as asked; a solve has placed them."""
+
+    role: str
+    count: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The whole answer to "why not"."""
 
@@ -96,3 +116,8 @@ class Explanation:
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Reason id -> number of hosts it rejected (a host counts once per reason)."""
     note: str = ""
+    earliest: Window | None = None
+    """For members that have no place yet; None: there is none, or none was found in time."""
+    largest: Largest | None = None
+    zones: tuple[str, ...] = ()
+    """Other zones in which it fits, where it asks for certain ones; each was solved."""

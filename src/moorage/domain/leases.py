@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import Binding
 from moorage.domain.errors import InvalidDescription, WrongState
+from moorage.domain.offers import OfferState
 from moorage.domain.period import FOREVER, Period
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.offers import Offer
     from moorage.domain.period import Duration, Instant
 
 
 class LeaseState(StrEnum):
-    """`pending -> starting -> active -> ending -> closed`."""
+    """`pending -> starting -> active -> ending -> closed`, after `offered` where it was."""
 
+    OFFERED = "offered"
+    """An offer: its places are kept until it is accepted or expires."""
     PENDING = "pending"
     """Granted; its period lies ahead."""
     STARTING = "starting"
@@ -39,6 +43,8 @@ class LeaseState(StrEnum):
 class LeaseStep(StrEnum):
     """What may happen to a lease."""
 
+    ACCEPT = "accept"
+    """An offer is taken up."""
     PREPARE = "prepare"
     ACTIVATE = "activate"
     CHANGE = "change"
@@ -50,6 +56,8 @@ class LeaseStep(StrEnum):
 
 LEASE_TABLE: Final[Mapping[tuple[LeaseState, LeaseStep], LeaseState]] = MappingProxyType(
     {
+        (LeaseState.OFFERED, LeaseStep.ACCEPT): LeaseState.PENDING,
+        (LeaseState.OFFERED, LeaseStep.CLOSE): LeaseState.CLOSED,
         (LeaseState.PENDING, LeaseStep.CHANGE): LeaseState.PENDING,
         (LeaseState.PENDING, LeaseStep.PREPARE): LeaseState.STARTING,
         (LeaseState.PENDING, LeaseStep.CLOSE): LeaseState.CLOSED,
@@ -86,6 +94,7 @@ class Aspect(StrEnum):
 
 CHANGEABLE: Final[Mapping[LeaseState, frozenset[Aspect]]] = MappingProxyType(
     {
+        LeaseState.OFFERED: frozenset(),
         LeaseState.PENDING: frozenset(Aspect),
         LeaseState.STARTING: frozenset({Aspect.NAME, Aspect.END, Aspect.MEMBERS}),
         LeaseState.ACTIVE: frozenset({Aspect.NAME, Aspect.END, Aspect.MEMBERS}),
@@ -213,6 +222,13 @@ class Lease:
     generation: int = 0
     created_at: Instant = 0
     updated_at: Instant = 0
+    offer: Offer | None = None
+    """Given where it is, or was before it was granted, an offer."""
+
+    @property
+    def proposed(self) -> bool:
+        """Whether it is an offer, or was one that nobody accepted: then it is no lease."""
+        return self.offer is not None and self.offer.state is not OfferState.ACCEPTED
 
     def claimable(self, now: Instant) -> bool:
         """Whether servers may be created in it at `now`."""

@@ -26,9 +26,18 @@ from moorage.domain.ensembles import (
     Role,
     Selector,
 )
-from moorage.domain.explain import Conflict, Element, Explanation, Relaxation, Stage
+from moorage.domain.explain import (
+    Conflict,
+    Element,
+    Explanation,
+    Largest,
+    Relaxation,
+    Stage,
+    Window,
+)
 from moorage.domain.flavors import Flavor
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
+from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
@@ -122,6 +131,7 @@ LEASE: Final = record(
     actions=table(each(PLAIN)),
     annotations=FREE,
     proposal=FREE,
+    offer=optional(record(Offer, state=choice(OfferState))),
 )
 
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)
@@ -150,6 +160,9 @@ EXPLANATION: Final = record(
     ),
     relaxations=each(record(Relaxation, change=record(EnsembleChange, before=VALUE, after=VALUE))),
     rejected=table(PLAIN),
+    earliest=optional(record(Window)),
+    largest=optional(record(Largest)),
+    zones=each(PLAIN),
 )
 
 FLAVOR: Final = record(

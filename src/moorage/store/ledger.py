@@ -158,6 +158,7 @@ class Ledger:
     ) -> Sequence[Ensemble]:
         """See `Store`."""
         wanted = read.matching(tables.ensembles, project_id=project_id, name=name)
+        wanted = wanted.where(~read.OF_AN_OFFER)
         return self._backend.read(
             lambda connection: read.listed(
                 connection,
@@ -275,7 +276,17 @@ class Ledger:
         """See `Store`."""
         value = None if state is None else state.value
         wanted = read.matching(tables.leases, project_id=project_id, name=name, state=value)
-        return self._listed(tables.leases, bodies.LEASE, wanted, page)
+        granted = wanted.where(tables.leases.c.state.not_in(read.PROPOSED))
+        return self._listed(tables.leases, bodies.LEASE, granted, page)
+
+    def offers(
+        self, *, project_id: str | None, over: bool = False, page: Page = _WHOLE_LEDGER
+    ) -> Sequence[Lease]:
+        """See `Store`."""
+        states = read.PROPOSED if over else read.PROPOSED[:1]
+        wanted = read.matching(tables.leases, project_id=project_id)
+        proposed = wanted.where(tables.leases.c.state.in_(states))
+        return self._listed(tables.leases, bodies.LEASE, proposed, page)
 
     def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
         """See `Store`."""

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy import BigInteger, Integer, and_, bindparam, func, or_, select, text, true
+from sqlalchemy import (
+    BigInteger,
+    Integer,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    text,
+    true,
+)
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.effects import EffectState, Lane
 from moorage.domain.errors import NotFound
+from moorage.domain.leases import LeaseState
 from moorage.domain.quotas import Use
 from moorage.engine.quotas import Lessee
 from moorage.store import bodies, rows, tables
@@ -306,6 +318,15 @@ def listed(
         wanted = wanted.where(number < place if newest_first else number > place)
     ordered = wanted.order_by(number.desc() if newest_first else number).limit(page.limit)
     return [shape.decode(row.body) for row in connection.execute(ordered)]
+
+
+PROPOSED: Final = (LeaseState.OFFERED.value, tables.LAPSED)
+"""How rows of leases are listed that are no leases but offers: present ones, and those over."""
+OF_AN_OFFER: Final = exists().where(
+    tables.leases.c.ensemble_id == tables.ensembles.c.id,
+    tables.leases.c.state == LeaseState.OFFERED.value,
+)
+"""Of a row of ensembles: whether it is there for an offer only."""
 
 
 def matching(table: Table, **equal: object) -> Select[Any]:

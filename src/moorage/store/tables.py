@@ -240,6 +240,9 @@ claims = Table(
     Index(None, "state", "lapses_at"),
 )
 
+LAPSED = "lapsed"
+"""The `state` of a row in `leases` that was an offer and nobody accepted."""
+
 leases = Table(
     "leases",
     metadata,

@@ -20,6 +20,7 @@ from moorage.domain.effects import LANES, TIMERS, EffectKind, Lane
 from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import MINUTE, SECOND, format_instant, parse_instant
 from moorage.usecases.leases import evict, life
+from moorage.usecases.offers import over
 from moorage.usecases.record import finished, given_up, put_off, taken
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def carry_out(parts: Parts, outside: Outside, effect: Effect) -> Carried:
             is pending still.
     """
     try:
+        if effect.kind is EffectKind.EXPIRE:
+            return _told(effect, over.carry_out(parts, effect))
         if effect.kind in TIMERS:
             return _told(effect, life.carry_out(parts, effect))
         if effect.kind is EffectKind.EVICT:

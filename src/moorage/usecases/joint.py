@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from moorage.domain.errors import Busy
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.cost import cost
-from moorage.engine.problem import Verdict
+from moorage.engine.problem import Outcome, Verdict
 from moorage.engine.proved import solve
 from moorage.engine.verify import WrongAnswer, places, verify
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.placement import Place
     from moorage.engine.build import Built
-    from moorage.engine.problem import Outcome
     from moorage.usecases.ports import Solver
     from moorage.usecases.standing import Standing
 
@@ -116,12 +115,27 @@ def still_holds(found: Found, built: Built) -> Found | None:
     """
     if built.problem.members != found.built.problem.members:
         return None
+    return _standing(found.hosts, found.outcome, built)
+
+
+KEPT: Final = "kept"
+"""The name of the solver in an answer that nobody looked for: the places were held already."""
+
+
+def standing_answer(hosts: Mapping[MemberName, str], built: Built) -> Found | None:
+    """The answer of members on hosts that they have places on; None where these do not do."""
+    if any(member not in hosts for member in built.problem.members):
+        return None
+    return _standing(hosts, Outcome(Verdict.FEASIBLE, KEPT), built)
+
+
+def _standing(hosts: Mapping[MemberName, str], outcome: Outcome, built: Built) -> Found | None:
     row_of = {uuid: row for row, uuid in enumerate(built.problem.hosts)}
-    rows = [row_of.get(found.hosts[member], -1) for member in built.problem.members]
+    rows = [row_of.get(hosts[member], -1) for member in built.problem.members]
     if -1 in rows:
         return None
     value = int(cost(built.problem, np.array([rows], dtype=np.int64))[0])
-    outcome = replace(found.outcome, value=value, bound=0)
+    outcome = replace(outcome, hosts=np.array(rows, dtype=np.int64), value=value, bound=0)
     try:
         return judged(built, outcome, rows)
     except WrongAnswer:

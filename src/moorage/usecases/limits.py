@@ -56,6 +56,8 @@ class Limits:
     """Roles of one lease."""
     quotas: QuotaDefaults = field(default_factory=QuotaDefaults)
     """What a project may lease of which nothing is said; `held_members` is told with it."""
+    offers: int = 10
+    """Offers that a project may hold at once; their places count as held ones (`held_members`)."""
 
 
 def hold_within(limits: Limits, asked: Duration | None) -> Duration:

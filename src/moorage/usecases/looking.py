@@ -18,7 +18,7 @@ from moorage.engine.build import state
 from moorage.engine.overlay import exchanged, worsens
 from moorage.engine.terrain import survey
 from moorage.usecases.closed import closed_hosts
-from moorage.usecases.joint import find, request_for, still_holds
+from moorage.usecases.joint import find, request_for, standing_answer, still_holds
 from moorage.usecases.leases.replan import replanned
 from moorage.usecases.leases.sparing import sparing
 from moorage.usecases.leases.yielding import (
@@ -115,7 +115,7 @@ class Looking:
         self._time_limit = time_limit
         self._busy: frozenset[str] = frozenset()
         self._ways = tuple(
-            (way, _Search(parts, ask, time_limit))
+            (way, _Search(parts, ask, time_limit, proposal.known))
             for way in _ways(proposal, ask, parts.limits.notice)
         )
 
@@ -276,6 +276,8 @@ class _Search:
     parts: Parts
     ask: Ask
     time_limit: Duration
+    known: Mapping[MemberName, str]
+    """See `Proposal.known`."""
     found: Found | None = None
     broken: int = 0
     """How many answers no longer held."""
@@ -293,6 +295,8 @@ class _Search:
         if self.found is not None:
             self.found = still_holds(self.found, built)
             self.broken += self.found is None
+        elif self.known:
+            self.found, self.known = standing_answer(self.known, built), MappingProxyType({})
         if self.found is None and self.broken > 1 and busy:
             closed = {**built.closed, BUSY_HOST: busy}
             self.found = self._find(state(built.request, built.terrain, closed=closed), there)
@@ -317,9 +321,15 @@ def _ways(proposal: Proposal, ask: Ask, notice: Duration) -> Iterator[Way]:
         ways.append(Way(proposal.or_anew))
     yield from ways
     if proposal.promise is not None:
-        yield from (replace(way, displacing=True) for way in ways)
+        if may_displace(proposal.promise, notice):
+            yield from (replace(way, displacing=True) for way in ways)
     elif ask.preemptible:
         yield from (replace(ways[0], run=run) for run in (*_RUNS, notice) if run >= notice)
+
+
+def may_displace(promise: Promise, notice: Duration) -> bool:
+    """Whether preemptible users may end for it: for an offer, who need not go while it is one."""
+    return not promise.offered or promise.period.start - 2 * notice >= promise.expires_at
 
 
 def _period(promise: Promise | None, ask: Ask, now: Instant) -> Period:

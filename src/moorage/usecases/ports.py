@@ -141,7 +141,10 @@ class Store(Protocol):
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = Page()
     ) -> Sequence[Ensemble]:
-        """Ensembles by creation; `project_id` None means every project."""
+        """Ensembles by creation; `project_id` None means every project.
+
+        Copies that offers keep their places with are not among them.
+        """
 
     def keepers(self) -> Keepers:
         """Every project's ensembles that keep others out, by creation, and their revision.
@@ -198,7 +201,15 @@ class Store(Protocol):
         state: LeaseState | None = None,
         page: Page = Page(),
     ) -> Sequence[Lease]:
-        """Leases by creation; `project_id` None means every project."""
+        """Leases by creation; `project_id` None means every project. Offers are not among them."""
+
+    def offers(
+        self, *, project_id: str | None, over: bool = False, page: Page = Page()
+    ) -> Sequence[Lease]:
+        """Offers that nobody has accepted, by creation; with `over` also those that are over.
+
+        Some that are not marked as over may have expired.
+        """
 
     def lease_of_reservation(self, reservation_id: str) -> Lease:
         """The lease that has this reservation. NotFound."""

@@ -39,6 +39,10 @@ class Promise:
     binding: Binding = Binding.PLANNED
     cleaning: Duration = 0
     """How long before the period's end its tenant's ends."""
+    lead: Duration = 0
+    """How long after the period's beginning its tenant's begins."""
+    offered: bool = False
+    """Whether it is an offer only: nobody is told of it, nor has to go before it is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,10 @@ class Proposal:
     """Given where the decision is a lease's placement."""
     or_anew: Callable[[Standing], frozenset[MemberName]] | None = None
     """Members placed anew where `anew` alone gives no answer."""
+    known: Mapping[MemberName, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Hosts (UUIDs) on which all members are known to have places: looked at before any other."""
+    instead_of: frozenset[str] = frozenset()
+    """Ensembles that are no more after it; they keep nobody out."""
     taken: Mapping[MemberName, Duration] = field(default_factory=lambda: MappingProxyType({}))
     """Members placed anew whose place is claimed at once, and for how long."""
     unasked: bool = False

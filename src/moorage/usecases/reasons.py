@@ -6,8 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.explain import Stage
+from moorage.domain.period import FOREVER
 from moorage.engine.relax import MOST
+from moorage.engine.starts import Starts
+from moorage.usecases.ahead import Ahead
 from moorage.usecases.explain import explained
+from moorage.usecases.foresight import foreseen
 from moorage.usecases.leases.instead import instead, shorter
 from moorage.usecases.leases.obstacles import in_time, kept_out
 
@@ -29,6 +33,38 @@ def reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight
         look: what was asked in vain; see `Looking.look`.
         sight: what was seen then.
     """
+    why = _reasons(parts, proposal, ask, look, sight)
+    if look.clash or proposal.unasked or look.built.request.fixed or why.stage is Stage.STATIC:
+        return why
+    return _ahead(parts, proposal, ask, look, sight, why)
+
+
+def _ahead(
+    parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight, why: Explanation
+) -> Explanation:
+    """The explanation with what lies ahead: when it fits, how much of it does now, and where."""
+    now, limits = sight.snapshot.taken_at, parts.limits
+    period, lead, cleaning, since = look.period, 0, 0, None
+    if proposal.promise is not None:
+        lead, cleaning = proposal.promise.lead, proposal.promise.cleaning
+        since = now + 2 * limits.notice
+    length = FOREVER if period.end == FOREVER else period.end - period.start
+    last = now + limits.horizon - (0 if length == FOREVER else length)
+    ahead = Ahead(
+        proposal.ensemble,
+        look.built.request,
+        sight.snapshot,
+        sight.keepers,
+        displacing_from=since,
+        barred=proposal.barred,
+        seed=ask.seed,
+    )
+    first = max(period.start, now)
+    starts = Starts(first, max(first, last), length)
+    return foreseen(parts, why, ahead, look.built, starts, lead=lead, cleaning=cleaning)
+
+
+def _reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight) -> Explanation:
     built, snapshot, operator = look.built, sight.snapshot, proposal.operator
     if look.clash:
         why = kept_out(parts, built, snapshot, look.staying, look.period, operator=operator)

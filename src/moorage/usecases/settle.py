@@ -85,7 +85,8 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         _check_lease(parts, proposal, before)
         snapshot = parts.store.snapshot()
         stand = standing(snapshot, proposal.ensemble)
-        sight = Sight(snapshot, stand, keepers.ensembles)
+        there = tuple(one for one in keepers.ensembles if one.id not in proposal.instead_of)
+        sight = Sight(snapshot, stand, there)
         look = looking.look(sight)
         if look.found is None:
             stored = naming.explained or not (dry_run or proposal.unasked)

@@ -69,7 +69,7 @@ def changes_for(
         *_supersede(store, decision, proposal, answer),
         PutDecision(decision, None),
         DropBookings(proposal.freed),
-        *_displaced(decision, answer.look.displaced),
+        *_displaced(proposal, decision, answer.look.displaced),
         *_holds(store, proposal, decision, answer),
         *proposal.also(decision),
     )
@@ -251,12 +251,15 @@ def _moved(claim: Claim, decision: Decision) -> PutClaim:
     )
 
 
-def _displaced(decision: Decision, displaced: tuple[Displaced, ...]) -> Iterator[Change]:
-    """Those who are in a lease's way end before it."""
+def _displaced(
+    proposal: Proposal, decision: Decision, displaced: tuple[Displaced, ...]
+) -> Iterator[Change]:
+    """Those who are in a lease's way end before it; for an offer they are not told yet."""
     for end in sorted({one.end for one in displaced}):
         who = frozenset(one.consumer for one in displaced if one.end == end)
         yield EndBookings(who, end, decision.lease_id)
-    yield from warnings(displaced, decision)
+    if proposal.promise is None or not proposal.promise.offered:
+        yield from warnings(displaced, decision)
 
 
 def _lapsed(store: Store, answer: Answer) -> frozenset[MemberName]:

@@ -269,6 +269,14 @@ class Counts(Struct, frozen=True):
     rejected: dict[str, int | str]
 
 
+class Largest(Struct, frozen=True):
+    """How many members of a role fit, of how many that were asked for."""
+
+    role: str
+    count: int
+    of: int
+
+
 class Explanation(Struct, frozen=True):
     """Why not. `conflict` is the first minimal conflict, `more_conflicts` disjoint others."""
 
@@ -282,6 +290,16 @@ class Explanation(Struct, frozen=True):
     more_conflicts: list[Conflict]
     relaxations: list[Relaxation]
     note: str
+    earliest_start: str | None
+    """The earliest start ahead at which it fits, as it is asked for; null: none was found."""
+    earliest_end: str | None
+    """When that window ends; null where it has none."""
+    earliest_proved: bool
+    """Whether it is refuted that it fits at any earlier start; without one, nothing is said."""
+    largest: Largest | None
+    """As much of one role as fits as asked; null where less of it would not do either."""
+    other_zones: list[str]
+    """Zones in which it fits, where it asks for others."""
     counts: Counts
     links: list[Link]
     instance: Any = UNSET

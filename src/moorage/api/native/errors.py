@@ -50,6 +50,7 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
         errors.DescriptionMismatch: Rule(
             409, "description_mismatch", "The server differs from its description"
         ),
+        errors.OfferOver: Rule(410, "offer_over", "The offer is over"),
         errors.HoldExpired: Rule(409, "hold_expired", "The hold has lapsed"),
         errors.WrongState: Rule(409, "wrong_state", "Not possible in this state"),
         protocol.PreconditionFailed: Rule(412, "precondition_failed", "Stale If-Match"),

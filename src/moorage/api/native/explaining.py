@@ -12,9 +12,11 @@ from moorage.api.native.answers import (
     ConflictPart,
     Counts,
     Explanation,
+    Largest,
     Relaxation,
 )
-from moorage.domain.period import format_instant
+from moorage.api.native.views import instant
+from moorage.domain.period import FOREVER, format_instant
 from moorage.usecases.labels import bucket
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def explanation_view(
     """An explanation; numbers about the fleet are bucketed for tenants."""
     parts = [conflict_parts(call, one) for one in explanation.conflicts]
     minimal = [one.minimal for one in explanation.conflicts]
+    window, most = explanation.earliest, explanation.largest
     return Explanation(
         id=explanation.id,
         verdict=explanation.verdict,
@@ -42,6 +45,11 @@ def explanation_view(
         ],
         relaxations=[relaxation_view(one) for one in explanation.relaxations],
         note=explanation.note,
+        earliest_start=instant(window.start) if window else None,
+        earliest_end=instant(FOREVER if window.end is None else window.end) if window else None,
+        earliest_proved=window is not None and window.proved,
+        largest=Largest(most.role, most.count, most.asked) if most else None,
+        other_zones=list(explanation.zones),
         counts=Counts(
             considered=_count(call, explanation.considered),
             rejected={name: _count(call, n) for name, n in sorted(explanation.rejected.items())},

@@ -31,10 +31,19 @@ from moorage.usecases.templates import instantiate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.api.native.requests_leases import LeaseBody, LeaseChangeBody, LeasedTemplate
+    from moorage.api.native.requests_leases import (
+        AmountBody,
+        LeaseBody,
+        LeaseChangeBody,
+        LeasedBody,
+        LeasedTemplate,
+    )
+    from moorage.api.native.requests_offers import OfferedTerms
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.leases.create import Granted
 
+GRANTED = {one.value: one for one in LeaseState if one is not LeaseState.OFFERED}
+"""The states of leases by their words; an offer is none."""
 AMOUNT_ROLE = "server"
 """The one role of a lease of an amount of a flavor."""
 
@@ -52,7 +61,7 @@ def create(call: Call) -> Reply:
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
-    return _granted(call, granted, created=True)
+    return granted_reply(call, granted, created=True)
 
 
 def listing(call: Call) -> Reply:
@@ -94,7 +103,7 @@ def change(call: Call) -> Reply:
         reading.naming(call, body, None),
         dry_run=call.dry_run,
     )
-    return _granted(call, granted, created=False)
+    return granted_reply(call, granted, created=False)
 
 
 def cancel(call: Call) -> Reply:
@@ -114,7 +123,8 @@ def events(call: Call) -> Reply:
     return Reply(told.LeaseEvents([views_leases.event_view(call, one) for one in found], links))
 
 
-def _granted(call: Call, granted: Granted, *, created: bool) -> Reply:
+def granted_reply(call: Call, granted: Granted, *, created: bool) -> Reply:
+    """A lease as it was granted, with its placement."""
     lease, dry = granted.lease, granted.dry_run
     return Reply(
         told.OneLease(
@@ -159,15 +169,15 @@ def asked(body: LeaseBody, now: Instant) -> LeaseAsk:
         name=body.name,
         terms=Terms(
             period=_period(body, now),
-            lead=_span(body.lead, "lease.lead") or 0,
-            cleaning=_span(body.cleaning, "lease.cleaning") or 0,
-            expiry=_span(body.expiry, "lease.expiry"),
+            lead=span(body.lead, "lease.lead") or 0,
+            cleaning=span(body.cleaning, "lease.cleaning") or 0,
+            expiry=span(body.expiry, "lease.expiry"),
             priority=body.priority,
-            before_start=_before_start(body.before_start),
+            before_start=before_start(body.before_start),
         ),
         ensemble_id=body.ensemble_id,
         description=_description(body),
-        actions=_actions(body),
+        actions=actions(body),
         objective=Objective(body.objective),
         seed=body.seed,
         time_limit=reading.duration(body.time_limit, "time_limit"),
@@ -191,11 +201,13 @@ def changed(body: LeaseChangeBody, now: Instant) -> LeaseChange:
     return LeaseChange(name=body.name, start=start, end=end, counts=body.counts)
 
 
-def _before_start(words: list[Literal["bounded", "preemptible"]] | None) -> frozenset[Yielding]:
+def before_start(words: list[Literal["bounded", "preemptible"]] | None) -> frozenset[Yielding]:
+    """Who may use the capacity until the start; both where nothing is said."""
     return frozenset(Yielding if words is None else map(Yielding, words))
 
 
-def _actions(body: LeaseBody) -> Mapping[str, tuple[str, ...]]:
+def actions(body: LeaseBody | OfferedTerms) -> Mapping[str, tuple[str, ...]]:
+    """What a body wants done at the edges, checked."""
     written: dict[str, object] = {edge.value: getattr(body, edge.value) for edge in Edge}
     try:
         return read_actions(written)
@@ -207,17 +219,24 @@ def _actions(body: LeaseBody) -> Mapping[str, tuple[str, ...]]:
 
 def _description(body: LeaseBody) -> EnsembleDescription | None:
     if body.ensemble is not None:
-        source = reading.builtins(body.ensemble)
-        return read_ensemble(source | {"name": body.ensemble.name or body.name})
-    if body.amount is None:
-        return None
-    source = reading.builtins(body.amount)
+        return described(body.ensemble, body.name)
+    return None if body.amount is None else amounting(body.amount, body.name)
+
+
+def described(body: LeasedBody, name: str) -> EnsembleDescription:
+    """The ensemble that is described; called as what it is for if it has no name of its own."""
+    return read_ensemble(reading.builtins(body) | {"name": body.name or name})
+
+
+def amounting(body: AmountBody, name: str) -> EnsembleDescription:
+    """So many servers as an ensemble of one role."""
+    source = reading.builtins(body)
     role: dict[str, Any] = {"name": AMOUNT_ROLE} | {
         name: source[name]
         for name in ("count", "flavor", "resources", "required", "forbidden")
         if source[name]
     }
-    return read_ensemble({"name": body.name, "members": [role], "policies": source["policies"]})
+    return read_ensemble({"name": name, "members": [role], "policies": source["policies"]})
 
 
 def _instance(call: Call, template: LeasedTemplate) -> EnsembleDescription:
@@ -241,7 +260,7 @@ def _start(text: str | None, now: Instant) -> Instant:
     return now if text is None else reading.instant(text, "lease.start")
 
 
-def _span(text: str | None, path: str) -> Duration | None:
+def span(text: str | None, path: str) -> Duration | None:
     """A duration that may be none at all, as a lead may."""
     if text is None:
         return None
@@ -255,7 +274,7 @@ def _state(text: str | None) -> LeaseState | None:
     if text is None:
         return None
     try:
-        return LeaseState(text)
-    except ValueError:
-        known = ", ".join(LeaseState)
+        return GRANTED[text]
+    except KeyError:
+        known = ", ".join(GRANTED)
         raise InvalidDescription(f"a lease is {known}; not {text!r}", path="state") from None

@@ -26,7 +26,10 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     "marker": {"type": "string", "description": "The id of the last item of the page before"},
     "dry_run": {"type": "boolean", "description": "Judge and answer, but write nothing"},
     "all_projects": {"type": "boolean", "description": "Operators only"},
-    "state": {"type": "string", "enum": [state.value for state in LeaseState]},
+    "state": {
+        "type": "string",
+        "enum": [s.value for s in LeaseState if s is not LeaseState.OFFERED],
+    },
     "keep_resources": {"type": "boolean"},
     "instance": {"type": "boolean", "description": "With the replayable problem; operators only"},
     "from": {"type": "string", "format": "date-time", "description": "Default: now"},

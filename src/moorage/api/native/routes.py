@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.api.native import answers_capacity as counted
 from moorage.api.native import answers_leases as leased
+from moorage.api.native import answers_offers as proposed
 from moorage.api.native import answers_operator as told
 from moorage.api.native import answers_quotas as quoted
 from moorage.api.native import answers_templates as made
@@ -24,11 +25,13 @@ from moorage.api.native import (
     hot,
     leases,
     members,
+    offers,
     policies,
     quotas,
     requests,
     requests_capacity,
     requests_leases,
+    requests_offers,
     requests_quotas,
     requests_templates,
     templates,
@@ -87,6 +90,11 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/quotas/{project_id}", READER, "moorage:quotas:show", quotas.show, "Show a project's quota and what is used of it", response=quoted.OneQuota),
     Route("PATCH", "/quotas/{project_id}", OPERATOR, "moorage:quotas:update", quotas.change, "Say what a project may lease and hold", request=requests_quotas.QuotaChange, response=quoted.OneQuota, mutates=True),
     Route("DELETE", "/quotas/{project_id}", OPERATOR, "moorage:quotas:delete", quotas.delete, "Let the defaults hold for a project again", status=204, mutates=True),
+    Route("GET", "/offers", READER, "moorage:offers:list", offers.listing, "List offers that nobody has accepted, oldest first", response=proposed.Offers, query=(*PAGE, "over", "all_projects")),
+    Route("POST", "/offers", MEMBER, "moorage:offers:create", offers.create, "Find windows in a range of starts and hold their places", request=requests_offers.OfferCreate, response=proposed.Offers, status=201, mutates=True),
+    Route("GET", "/offers/{id}", READER, "moorage:offers:show", offers.show, "Show an offer", response=proposed.OneOffer),
+    Route("DELETE", "/offers/{id}", MEMBER, "moorage:offers:withdraw", offers.withdraw, "Give an offer up", status=204, mutates=True),
+    Route("POST", "/offers/{id}/accept", MEMBER, "moorage:offers:accept", offers.accept, "Make a lease of an offer; its siblings are given up", request=requests_offers.OfferAccept, response=leased.OneLease, status=201, mutates=True),
     Route("POST", "/explanations", MEMBER, "moorage:explanations:create", explanations.create, "Would it fit, and if not, why not", request=requests.ExplanationCreate, response=envelopes.Explained),
     Route("GET", "/explanations/{id}", READER, "moorage:explanations:show", explanations.show, "Show an explanation", response=envelopes.OneExplanation, query=("instance",)),
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=asked.HotCreate, response=told.Hot, status=201, mutates=True),

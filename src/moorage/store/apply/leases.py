@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from moorage.domain.effects import LANES, EffectState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName
+from moorage.domain.leases import LeaseState
 from moorage.domain.period import Period
 from moorage.store import bodies, tables
 from moorage.store.apply.kinds import OF, Kind, expect, write
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import DropEffects, ExpectLease, PutEffect, PutLease
     from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease
     from moorage.store.batch import Batch
 
 _LEASE: Final = Kind.of("lease", tables.leases.c.generation)
@@ -57,7 +59,7 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         "project_id": lease.project_id,
         "name": lease.name,
         "ensemble_id": lease.ensemble_id,
-        "state": lease.state.value,
+        "state": _listed_as(lease),
         "start_at": lease.terms.period.start,
         "end_at": lease.terms.period.end,
         "generation": lease.generation,
@@ -77,6 +79,12 @@ def put_lease(batch: Batch, change: PutLease) -> None:
 def _period(batch: Batch, lease_id: str) -> Period | None:
     row = batch.connection.execute(_PERIOD, {"of": lease_id}).one_or_none()
     return None if row is None else Period(row.start_at, row.end_at)
+
+
+def _listed_as(lease: Lease) -> str:
+    """The state by which it is listed: what was never more than an offer ends as `lapsed`."""
+    over = lease.proposed and lease.state is LeaseState.CLOSED
+    return tables.LAPSED if over else lease.state.value
 
 
 def expect_lease(batch: Batch, change: ExpectLease) -> None:

@@ -42,7 +42,15 @@ def carried_on(parts: Parts, decision: Decision) -> Carried:
 
 def as_before(lease: Lease, decision: Decision) -> Promise:
     """What another decision for the lease promises where only places change, or nothing does."""
-    return Promise(lease.id, lease.terms.occupied, decision.expires_at, lease.binding)
+    terms = lease.terms
+    return Promise(
+        lease.id,
+        terms.occupied,
+        decision.expires_at,
+        lease.binding,
+        terms.cleaning,
+        terms.lead,
+    )
 
 
 def promise(lease: Lease, *, at: Instant | None = None) -> Promise:
@@ -55,4 +63,4 @@ def promise(lease: Lease, *, at: Instant | None = None) -> Promise:
     expires_at = terms.expires_at
     if at is not None and terms.expiry is not None and expires_at <= at:
         expires_at = min(at + terms.expiry, terms.period.end)
-    return Promise(lease.id, terms.occupied, expires_at, lease.binding, cleaning=terms.cleaning)
+    return Promise(lease.id, terms.occupied, expires_at, lease.binding, terms.cleaning, terms.lead)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Terms
+    from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller, Store
 
@@ -173,12 +174,21 @@ def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, 
         return _with_servers(ensemble, asked.brought), None
     assert asked.ensemble_id is not None
     ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
-    for lease in parts.store.leases_of(ensemble.id):
+    check_placeless(parts.store, snapshot, ensemble)
+    return ensemble, ensemble.generation
+
+
+def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> None:
+    """Let an ensemble pass that has no placement.
+
+    Raises:
+        WrongState: it is placed, or has a lease.
+    """
+    for lease in store.leases_of(ensemble.id):
         if lease.state is not LeaseState.CLOSED:
             raise WrongState(f"the ensemble has lease {lease.id} already, which is {lease.state}")
     if standing(snapshot, ensemble).places:
         raise WrongState("the ensemble is placed already: it has one placement at a time")
-    return ensemble, ensemble.generation
 
 
 def _with_servers(ensemble: Ensemble, brought: Brought | None) -> Ensemble:

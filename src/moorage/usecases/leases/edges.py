@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Ids
 
 _AHEAD: Final[Mapping[LeaseState, tuple[EffectKind, ...]]] = {
+    LeaseState.OFFERED: (EffectKind.EXPIRE,),
     LeaseState.PENDING: (
         EffectKind.PREPARE,
         EffectKind.ACTIVATE,
@@ -90,6 +91,9 @@ def first_edges(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
 
 def edge_at(lease: Lease, kind: EffectKind) -> Instant:
     """When an edge of the lease is, by its present terms. Only for edges that all leases have."""
+    if kind is EffectKind.EXPIRE:
+        assert lease.offer is not None, "only an offer expires so"
+        return lease.offer.expires_at
     terms = lease.terms
     return {
         EffectKind.PREPARE: terms.occupied.start,

@@ -55,7 +55,10 @@ _STEPS: Final[Mapping[EffectKind, LeaseStep]] = MappingProxyType(
 )
 _ORDER: Final = tuple(_STEPS.values())
 _FROM: Final[Mapping[LeaseState, int]] = MappingProxyType(
-    {state: number for number, state in enumerate(LeaseState)}
+    {
+        state: number
+        for number, state in enumerate(one for one in LeaseState if one is not LeaseState.OFFERED)
+    }
 )
 """How many of the steps a lease has behind it."""
 

@@ -43,10 +43,10 @@ def own_lease(store: Store, caller: Caller, lease_id: str) -> Lease:
     """The lease, if it is the caller's.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is none, it is another project's, or an offer.
     """
     lease = store.lease(lease_id)
-    if not sees(caller, lease.project_id):
+    if lease.proposed or not sees(caller, lease.project_id):
         raise NotFound("lease", lease_id)
     return lease
 

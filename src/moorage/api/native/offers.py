@@ -1,0 +1,204 @@
+"""`/v1/offers`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.api.native import answers_offers as told
+from moorage.api.native import leases, reading
+from moorage.api.native.call import Call, Reply
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.offers import OfferState
+from moorage.domain.period import HOUR, format_duration, format_instant
+from moorage.domain.requests import Objective
+from moorage.usecases.access import own_ensemble
+from moorage.usecases.offers.accept import Acceptance, accept_offer
+from moorage.usecases.offers.create import OfferAsk, create_offers
+from moorage.usecases.offers.over import withdraw_offer
+from moorage.usecases.offers.view import list_offers, own_offer
+from moorage.usecases.templates import instantiate
+
+if TYPE_CHECKING:
+    from moorage.api.native.requests_offers import OfferBody, OfferedTerms
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+
+
+def create(call: Call) -> Reply:
+    """POST: find windows in a range and hold them, or say why there is none."""
+    body: OfferBody = call.body.offer_request
+    offered = create_offers(
+        call.parts,
+        call.caller,
+        asked(call, body),
+        reading.naming(call, body, body.id),
+        dry_run=call.dry_run,
+    )
+    return Reply(
+        told.Offers(
+            offers=[offer_view(call, one) for one in offered.offers],
+            offers_links=[],
+            computed_at=format_instant(offered.computed_at),
+            revision=offered.revision,
+            dry_run=offered.dry_run,
+        ),
+        status=200 if offered.dry_run else None,
+    )
+
+
+def listing(call: Call) -> Reply:
+    """GET: a page of offers that nobody has accepted, oldest first."""
+    page = call.page()
+    found = list_offers(
+        call.parts.store,
+        call.caller,
+        all_projects=call.flag("all_projects"),
+        over=call.flag("over"),
+        page=page,
+    )
+    links = call.next_links("offers", [one.id for one in found], page)
+    shown = [offer_view(call, one) for one in found]
+    return Reply(told.Offers(shown, links, format_instant(call.parts.store.now())))
+
+
+def show(call: Call) -> Reply:
+    """GET: one offer, in whatever state."""
+    lease, _ = own_offer(call.parts.store, call.caller, call.path["id"])
+    return Reply(told.OneOffer(offer_view(call, lease)))
+
+
+def withdraw(call: Call) -> Reply:
+    """DELETE: give it up; its places are free at once."""
+    withdraw_offer(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    return Reply()
+
+
+def accept(call: Call) -> Reply:
+    """POST: make a lease of it."""
+    granted = accept_offer(
+        call.parts,
+        call.caller,
+        call.path["id"],
+        accepted(call.body.lease),
+        dry_run=call.dry_run,
+    )
+    return leases.granted_reply(call, granted, created=True)
+
+
+def asked(call: Call, body: OfferBody) -> OfferAsk:
+    """What a body asks for.
+
+    Raises:
+        InvalidDescription: it says several things where one is needed or none at all, or its
+            times, durations or members cannot be understood.
+        NotFound: no such template or ensemble for this caller.
+    """
+    wanted = [body.ensemble_id, body.ensemble, body.template, body.amount]
+    if sum(one is not None for one in wanted) != 1:
+        raise InvalidDescription(
+            "give one of ensemble_id, ensemble, template and amount, and not more", path="offer"
+        )
+    if body.parameters and body.template is None:
+        raise InvalidDescription("parameters go with a template", path="offer.parameters")
+    name = body.name or _name(call, body)
+    duration = reading.duration(body.duration, "offer.duration") or 0
+    return OfferAsk(
+        name=name,
+        duration=duration,
+        earliest=_instant(body.earliest, "earliest"),
+        latest=_latest(body, duration),
+        lead=leases.span(body.lead, "offer.lead") or 0,
+        cleaning=leases.span(body.cleaning, "offer.cleaning") or 0,
+        hold=reading.duration(body.hold, "offer.hold"),
+        most=body.max_offers,
+        ensemble_id=body.ensemble_id,
+        description=_description(call, body, name),
+        objective=Objective(body.objective),
+        seed=body.seed,
+        time_limit=reading.duration(body.time_limit, "offer.time_limit"),
+    )
+
+
+def accepted(body: OfferedTerms) -> Acceptance:
+    """The terms that a body gives.
+
+    Raises:
+        InvalidDescription: its durations or actions cannot be understood.
+    """
+    return Acceptance(
+        name=body.name,
+        lead=leases.span(body.lead, "lease.lead"),
+        cleaning=leases.span(body.cleaning, "lease.cleaning"),
+        expiry=leases.span(body.expiry, "lease.expiry"),
+        priority=body.priority,
+        before_start=leases.before_start(body.before_start),
+        actions=leases.actions(body),
+    )
+
+
+def offer_view(call: Call, lease: Lease) -> told.Offer:
+    """An offer, with what has become of it by now."""
+    offer, terms = lease.offer, lease.terms
+    assert offer is not None, "only offers are shown so"
+    state = offer.state_at(call.parts.store.now())
+    taken = state is OfferState.ACCEPTED
+    links = [call.link("self", "offers", lease.id)]
+    if taken:
+        links.append(call.link("lease", "leases", lease.id))
+    hours = offer.places * (terms.period.end - terms.period.start) / HOUR
+    return told.Offer(
+        id=lease.id,
+        request_id=offer.request,
+        name=lease.name,
+        project_id=lease.project_id,
+        user_id=lease.user_id,
+        status=state.value,
+        start=format_instant(terms.period.start),
+        end=format_instant(terms.period.end),
+        lead=format_duration(terms.lead),
+        cleaning=format_duration(terms.cleaning),
+        expires_at=format_instant(offer.expires_at),
+        proved=offer.proved,
+        score=offer.score,
+        guarantee="proved",
+        places=offer.places,
+        unit_hours=round(hours, 2),
+        ensemble_id=lease.ensemble_id if taken else offer.of,
+        lease_id=lease.id if taken else None,
+        created_at=format_instant(lease.created_at),
+        updated_at=format_instant(lease.updated_at),
+        links=links,
+    )
+
+
+def _name(call: Call, body: OfferBody) -> str:
+    """What the leases are called where nothing is said."""
+    if body.ensemble_id is not None:
+        return own_ensemble(call.parts.store, call.caller, body.ensemble_id).name
+    if body.template is not None:
+        return body.template.partition("@")[0]
+    if body.amount is not None and body.amount.flavor is not None:
+        return body.amount.flavor
+    return (body.ensemble.name if body.ensemble is not None else None) or "offer"
+
+
+def _description(call: Call, body: OfferBody, name: str) -> EnsembleDescription | None:
+    if body.template is not None:
+        return instantiate(call.parts.store, call.caller, body.template, body.parameters)
+    if body.ensemble is not None:
+        return leases.described(body.ensemble, name)
+    return None if body.amount is None else leases.amounting(body.amount, name)
+
+
+def _latest(body: OfferBody, duration: Duration) -> Instant | None:
+    if body.latest_start is not None and body.latest_end is not None:
+        raise InvalidDescription(
+            "give latest_start or latest_end, and not both", path="offer.latest_end"
+        )
+    end = _instant(body.latest_end, "latest_end")
+    return _instant(body.latest_start, "latest_start") if end is None else end - duration
+
+
+def _instant(text: str | None, field: str) -> Instant | None:
+    return None if text is None else reading.instant(text, f"offer.{field}")

@@ -1,0 +1,140 @@
+"""What a refusal offers beyond relaxations: when it fits, how much of it does now, and where else.
+
+Each is found by a search for the changed request, within a part of the time for explanations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.explain import Largest, Window
+from moorage.domain.period import FOREVER, SECOND
+from moorage.engine.build import state
+from moorage.engine.conflicts import Oracle
+from moorage.policies.fence import Fence
+from moorage.usecases.ahead import soonest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import PolicyStatement
+    from moorage.domain.explain import Explanation
+    from moorage.domain.period import Duration
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.build import Built
+    from moorage.engine.starts import Starts
+    from moorage.usecases.ahead import Ahead
+    from moorage.usecases.parts import Parts
+
+ZONE: Final = "zone"
+"""The level whose domains are named to whoever asks for one of them."""
+_ZONES: Final = 8
+"""Other zones that are tried."""
+_SHARE: Final = 2
+"""The part of the time for an explanation that may go into this: one in so many."""
+_REST: Final = 4
+"""The part of that which the amount and the zones may take, each."""
+
+
+def foreseen(  # noqa: PLR0913 - what was refused, where, and what is looked at instead
+    parts: Parts,
+    why: Explanation,
+    ahead: Ahead,
+    built: Built,
+    starts: Starts,
+    *,
+    lead: Duration = 0,
+    cleaning: Duration = 0,
+) -> Explanation:
+    """The explanation with the earliest window, the largest amount and the other zones.
+
+    Args:
+        parts: the solver and the budget.
+        why: of a request of which nobody stands anywhere yet.
+        ahead: what was asked, for any window.
+        built: the problem that has no answer.
+        starts: the range whose first start was refused.
+        lead: how long after the beginning of what is booked the tenant's time begins.
+        cleaning: how long before the end of it the tenant's ends.
+    """
+    budget = parts.limits.explanation_budget // _SHARE
+    largest = _listed(why) or _largest(built, _oracle(parts, budget // _REST, ahead.seed))
+    zones = tuple(_zones(built, _oracle(parts, budget // _REST, ahead.seed)))
+    sought = soonest(parts, ahead, starts, time_limit=budget, later=True)
+    if sought.start is None:
+        return replace(why, largest=largest, zones=zones)
+    start = sought.start + lead
+    end = starts.window(sought.start).end
+    window = Window(start, None if end == FOREVER else end - cleaning, sought.proved)
+    return replace(why, earliest=window, largest=largest, zones=zones)
+
+
+def _oracle(parts: Parts, budget: Duration, seed: int) -> Oracle:
+    until = parts.stopwatch() + budget / SECOND
+    return Oracle(parts.solver, lambda: until - parts.stopwatch(), seed)
+
+
+def _listed(why: Explanation) -> Largest | None:
+    """The amount that a relaxation has found already."""
+    for one in why.relaxations:
+        change = one.change
+        if change.subject == "member" and change.field == "count":
+            before, after = change.before, change.after
+            if isinstance(before, int) and isinstance(after, int) and after < before:
+                return Largest(change.name, after, before)
+    return None
+
+
+def _largest(built: Built, oracle: Oracle) -> Largest | None:
+    """The most members of the only role that fit; by halves, so a gap in between may be missed."""
+    request = built.request
+    roles = {member.role for member in request.members}
+    named = {one.member for policy in request.policies for one in policy.members}
+    if len(roles) != 1 or named & set(request.members):
+        return None
+    few, many = 0, len(request.members)
+    while many - few > 1:
+        middle = (few + many) // 2
+        fewer = replace(request, members=tuple(sorted(request.members)[:middle]))
+        if oracle.feasible(_restated(built, fewer).problem):
+            few = middle
+        else:
+            many = middle
+    return Largest(next(iter(roles)), few, len(request.members)) if few else None
+
+
+def _zones(built: Built, oracle: Oracle) -> Iterator[str]:
+    """Zones that would do instead of those that one of its fences names."""
+    topology = built.terrain.topology
+    for statement in built.request.policies:
+        asked = statement.parameters.get("domains")
+        if statement.type != Fence.type or not statement.required:
+            continue
+        names = set(asked) if isinstance(asked, list | tuple | set | frozenset) else set()
+        trees = {
+            tree
+            for (tree, name), domain in topology.domains.items()
+            if name in names and domain.level == ZONE
+        }
+        others = sorted(
+            name
+            for (tree, name), domain in topology.domains.items()
+            if tree in trees and domain.level == ZONE and name not in names
+        )
+        for zone in others[:_ZONES]:
+            if oracle.feasible(_restated(built, _fenced(built.request, statement, zone)).problem):
+                yield zone
+
+
+def _fenced(request: EnsembleRequest, statement: PolicyStatement, zone: str) -> EnsembleRequest:
+    """The request with one of its fences around another zone."""
+    parameters = MappingProxyType({**statement.parameters, "domains": [zone]})
+    other = replace(statement, parameters=parameters)
+    policies = tuple(other if one is statement else one for one in request.policies)
+    return replace(request, policies=policies)
+
+
+def _restated(built: Built, request: EnsembleRequest) -> Built:
+    return state(request, built.terrain, closed=built.closed)

@@ -1,0 +1,368 @@
+"""Make offers: windows in a range of starts, each with its places held until it expires."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import PutLease
+from moorage.domain.effects import fact_id
+from moorage.domain.errors import (
+    Busy,
+    DuplicateName,
+    Infeasible,
+    InvalidDescription,
+    LimitExceeded,
+    NotFound,
+)
+from moorage.domain.leases import Lease, LeaseState, Reservation, Terms
+from moorage.domain.offers import Offer, OfferState
+from moorage.domain.period import Period
+from moorage.domain.quotas import too_much_held
+from moorage.engine.starts import Starts
+from moorage.usecases.access import own_ensemble, sees
+from moorage.usecases.ahead import Ahead, soonest
+from moorage.usecases.create_ensemble import described
+from moorage.usecases.digest import same_request
+from moorage.usecases.explain import known_refusal
+from moorage.usecases.joint import Ask, request_for
+from moorage.usecases.leases.create import check_placeless
+from moorage.usecases.leases.edges import first_edges
+from moorage.usecases.leases.shaping import LATE, check_members, checked_end
+from moorage.usecases.limits import hold_within, time_limit_within
+from moorage.usecases.offers.asking import OfferAsk, Offered
+from moorage.usecases.offers.nothing import refuse
+from moorage.usecases.patience import again
+from moorage.usecases.proposal import Naming, Promise, Proposal
+from moorage.usecases.quotas import check_quota, held_limit
+from moorage.usecases.settle import settle, unplaced
+from moorage.usecases.soundness import check_names, check_policies
+from moorage.usecases.standing import standing
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.earliest import Sought
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller, Store
+
+__all__ = ["OfferAsk", "Offered", "create_offers"]
+
+_TRIES: Final = 20
+"""Windows that are found and overtaken before one request gives up."""
+
+
+def create_offers(
+    parts: Parts, caller: Caller, asked: OfferAsk, naming: Naming, *, dry_run: bool = False
+) -> Offered:
+    """Look for windows in a range of starts, and hold the places of each until it expires.
+
+    The first is the earliest; each further one starts after the one before it, and all are held
+    beside each other. The same request under the same id gets the offers it got before.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        InvalidDescription: neither or both of ensemble and description, a range that is empty or
+            in the past, no members, or as for an ensemble.
+        LimitExceeded: too long, too far ahead, too many members, or offers held.
+        QuotaExceeded: the project holds too many places, or could not have the lease.
+        WrongState: the ensemble is placed, or has a lease.
+        Infeasible: no window in the range; the explanation says why, and which there is after it.
+        DuplicateName: the id was used by another request.
+        Busy: time ran out before a window was found, or the ledger moved too often.
+    """
+    if (made := _made_before(parts.store, caller, naming)) is not None:
+        return made
+    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+        raise refused
+    try:
+        return _Making(parts, caller, asked, naming, dry_run=dry_run).offers()
+    except DuplicateName:
+        # The same request on another connection was quicker: both get its offers.
+        if (made := _made_before(parts.store, caller, naming)) is not None:
+            return made
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What was asked, at an instant."""
+
+    first: Instant
+    last: Instant
+    hold: Duration
+    time_limit: Duration
+
+
+class _Making:
+    """Makes one offer after the other."""
+
+    def __init__(
+        self, parts: Parts, caller: Caller, asked: OfferAsk, naming: Naming, *, dry_run: bool
+    ) -> None:
+        self._parts = parts
+        self._caller = caller
+        self._asked = asked
+        self._naming = naming
+        self._dry_run = dry_run
+        self._bounds = _bounds(parts, asked)
+        self._ensemble = _ensemble(parts, caller, asked)
+        check_members(parts.limits, self._ensemble)
+
+    def offers(self) -> Offered:
+        """All of them; at least one."""
+        made: list[Lease] = []
+        while len(made) < self._asked.most:
+            try:
+                _check_held(self._parts, self._ensemble)
+                found = self._next(made)
+            except (Busy, LimitExceeded):
+                if not made:
+                    raise
+                break
+            if found is None:
+                break
+            made.append(found)
+            if self._dry_run:
+                # What is not held is no obstacle to a second one: it would be the same again.
+                break
+        snapshot = self._parts.store.snapshot()
+        return Offered(tuple(made), snapshot.taken_at, snapshot.revision, self._dry_run)
+
+    def _next(self, made: list[Lease]) -> Lease | None:
+        """The earliest window after those that were found; None where there is none any more."""
+        first = self._bounds.first if not made else made[-1].terms.period.start
+        later, proved = bool(made), True
+        for _ in range(_TRIES):
+            sought = self._sought(first, later=later)
+            proved = proved and sought.proved
+            if sought.start is None:
+                break
+            start = sought.start + self._asked.lead
+            try:
+                return again(self._parts, partial(self._held, start, made, proved=proved))
+            except Infeasible:
+                # Somebody was quicker, or whoever could yield does not make room in fact.
+                first, later, proved = start, True, False
+        if made:
+            return None
+        if not proved:
+            raise Busy("time ran out before a window was found, or a proof that there is none")
+        raise refuse(
+            self._parts,
+            self._ahead(),
+            self._starts(first),
+            self._naming,
+            lead=self._asked.lead,
+            cleaning=self._asked.cleaning,
+            operator=self._caller.operator,
+            stored=not self._dry_run,
+        )
+
+    def _sought(self, first: Instant, *, later: bool) -> Sought:
+        return soonest(
+            self._parts,
+            self._ahead(),
+            self._starts(first),
+            time_limit=self._bounds.time_limit,
+            later=later,
+        )
+
+    def _starts(self, first: Instant) -> Starts:
+        """The range of what is booked: with lead and cleaning."""
+        asked = self._asked
+        lead = asked.lead
+        return Starts(
+            first - lead, self._bounds.last - lead, lead + asked.duration + asked.cleaning
+        )
+
+    def _ahead(self) -> Ahead:
+        parts = self._parts
+        keepers = parts.store.keepers()
+        snapshot = parts.store.snapshot()
+        members = frozenset(one.name for one in self._ensemble.members)
+        stand = standing(snapshot, self._ensemble)
+        whole = self._starts(self._bounds.first).whole
+        return Ahead(
+            self._ensemble,
+            request_for(self._ensemble, stand, members, whole, self._asked.objective),
+            snapshot,
+            keepers.ensembles,
+            displacing_from=snapshot.taken_at + self._bounds.hold + 2 * parts.limits.notice,
+            seed=self._asked.seed,
+        )
+
+    def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> Lease:
+        """The offer of one window, booked."""
+        parts, asked = self._parts, self._asked
+        ensemble = _copied(parts, self._ensemble)
+        expires_at = parts.store.now() + self._bounds.hold
+        terms = Terms(Period(start, start + asked.duration), asked.lead, asked.cleaning)
+        offer = Offer(
+            request=self._naming.id,
+            expires_at=expires_at,
+            proved=proved,
+            score=_score(start, made, self._bounds.last),
+            places=len(ensemble.members),
+            of=asked.ensemble_id,
+        )
+        lease = Lease(
+            id=_named(self._naming.id, len(made)),
+            project_id=ensemble.project_id,
+            user_id=self._caller.user_id,
+            name=asked.name,
+            ensemble_id=ensemble.id,
+            decision_id="",
+            terms=terms,
+            state=LeaseState.OFFERED,
+            reservations=tuple(Reservation(parts.ids.uuid(), role.name) for role in ensemble.roles),
+            digest=self._naming.digest,
+            offer=offer,
+        )
+
+        check_quota(parts, replace(lease, units=offer.places), None)
+
+        def also(decision: Decision) -> tuple[Change, ...]:
+            placed = _placed(lease, decision)
+            return (PutLease(placed, None), *first_edges(placed, parts.ids, decision.created_at))
+
+        proposal = Proposal(
+            ensemble,
+            None,
+            unplaced(ensemble),
+            promise=Promise(lease.id, terms.occupied, expires_at, lead=asked.lead, offered=True),
+            also=also,
+            operator=self._caller.operator,
+            unasked=True,
+        )
+        ask = Ask(time_limit=self._bounds.time_limit, objective=asked.objective, seed=asked.seed)
+        settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=self._dry_run)
+        return _placed(lease, settled.decision) if self._dry_run else parts.store.lease(lease.id)
+
+
+def _placed(lease: Lease, decision: Decision) -> Lease:
+    at = decision.created_at
+    return replace(lease, decision_id=decision.id, created_at=at, updated_at=at)
+
+
+def _named(request: str, number: int) -> str:
+    """The id of the n-th offer of a request: the same each time."""
+    return fact_id("offer", request, number)
+
+
+def _score(start: Instant, made: list[Lease], last: Instant) -> float:
+    best = made[0].terms.period.start if made else start
+    return 1.0 if start == best else round(1 - (start - best) / (last - best), 4)
+
+
+def _bounds(parts: Parts, asked: OfferAsk) -> _Bounds:
+    """The range of starts, from now on.
+
+    Raises:
+        InvalidDescription: it is in the past, or empty.
+        LimitExceeded: too long, too far ahead, or held for too long.
+    """
+    now, limits = parts.store.now(), parts.limits
+    first = now if asked.earliest is None else asked.earliest
+    if first < now - LATE and (asked.latest is None or asked.latest < now):
+        raise InvalidDescription("the range of starts lies in the past", path="offer.earliest")
+    first = max(first, now)
+    if asked.duration <= 0:
+        raise InvalidDescription("an offer lasts some time", path="offer.duration")
+    if asked.most < 1:
+        raise InvalidDescription("ask for one offer at least", path="offer.max_offers")
+    longest = limits.horizon - asked.duration - asked.cleaning
+    last = now + longest if asked.latest is None else asked.latest
+    shown = max(first, last)
+    checked_end(
+        limits,
+        Terms(Period(shown, shown + asked.duration), asked.lead, asked.cleaning),
+        now,
+    )
+    if last < first:
+        raise InvalidDescription(
+            "no start lies between the earliest and the latest one", path="offer.latest_start"
+        )
+    if asked.most > limits.offers:
+        raise LimitExceeded("offers held", limit=limits.offers, requested=asked.most)
+    return _Bounds(
+        first, last, hold_within(limits, asked.hold), time_limit_within(limits, asked.time_limit)
+    )
+
+
+def _ensemble(parts: Parts, caller: Caller, asked: OfferAsk) -> Ensemble:
+    """What is to be placed: not stored, or not touched."""
+    if (asked.ensemble_id is None) is (asked.description is None):
+        raise InvalidDescription(
+            "an offer is for an ensemble, or for one that is described", path="offer.ensemble_id"
+        )
+    snapshot = parts.store.snapshot()
+    if asked.description is not None:
+        ensemble = described(parts, caller, asked.description, Naming(parts.ids.uuid()))
+        check_policies(snapshot.topology, ensemble)
+        check_names(parts.store, caller, snapshot, ensemble)
+        return ensemble
+    assert asked.ensemble_id is not None
+    ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
+    check_placeless(parts.store, snapshot, ensemble)
+    return ensemble
+
+
+def _copied(parts: Parts, ensemble: Ensemble) -> Ensemble:
+    """The same description with members of its own: each offer keeps its places with one."""
+    now = parts.store.now()
+    return replace(
+        ensemble,
+        id=parts.ids.uuid(),
+        members=tuple(
+            replace(one, uuid=parts.ids.uuid(), server_id=None) for one in ensemble.members
+        ),
+        digest="",
+        generation=0,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _check_held(parts: Parts, ensemble: Ensemble) -> None:
+    """Let another offer of a project pass.
+
+    Raises:
+        LimitExceeded: it holds too many.
+        QuotaExceeded: it holds too many places by them.
+    """
+    store, limits, now = parts.store, parts.limits, parts.store.now()
+    there = [
+        one.offer
+        for one in store.offers(project_id=ensemble.project_id)
+        if one.offer is not None and one.offer.state_at(now) is OfferState.OFFERED
+    ]
+    if len(there) >= limits.offers:
+        raise LimitExceeded("offers held", limit=limits.offers, used=len(there), requested=1)
+    used = store.held(ensemble.project_id) + sum(one.places for one in there)
+    wanted, most = len(ensemble.members), held_limit(parts, ensemble.project_id)
+    if used + wanted > most:
+        raise too_much_held(limit=most, used=used, requested=wanted)
+
+
+def _made_before(store: Store, caller: Caller, naming: Naming) -> Offered | None:
+    """What the same request got before, under the id its client gave."""
+    if not naming.digest:
+        return None
+    found: list[Lease] = []
+    while True:
+        try:
+            known = store.lease(_named(naming.id, len(found)))
+        except NotFound:
+            break
+        if not sees(caller, known.project_id):
+            raise DuplicateName("offer request", naming.id)
+        same_request("offer request", naming.id, stored=known.digest, given=naming.digest)
+        found.append(known)
+    if not found:
+        return None
+    snapshot = store.snapshot()
+    return Offered(tuple(found), snapshot.taken_at, snapshot.revision)
