@@ -234,7 +234,7 @@ class Ledger:
     ) -> tuple[Explanation, str, str]:
         """See `Store`."""
         wanted = read.refusal(request, project_id=project_id, digest=digest)
-        row = self._backend.read(lambda connection: connection.execute(wanted).first())
+        row = self._backend.ask((wanted, {}))[0].first()
         if row is None:
             raise NotFound("explanation", request)
         return bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
@@ -360,7 +360,7 @@ class Ledger:
 
     def quota(self, project_id: str) -> Quota | None:
         """See `Store`."""
-        return self._backend.read(lambda connection: read.quota(connection, project_id))
+        return read.quota(self._backend, project_id)
 
     def quotas(self) -> Sequence[Quota]:
         """See `Store`."""

@@ -218,9 +218,9 @@ def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
     return int(connection.scalar(count) or 0)
 
 
-def quota(connection: Session, project_id: str) -> Quota | None:
+def quota(asked: Asked, project_id: str) -> Quota | None:
     """What an operator has said of a project."""
-    body = connection.scalars(_QUOTA, {"of": project_id}).one_or_none()
+    body = asked.ask((_QUOTA, {"of": project_id}))[0].scalar_one_or_none()
     return None if body is None else bodies.QUOTA.decode(body)
 
 
