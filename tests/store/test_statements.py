@@ -26,16 +26,24 @@ def test_a_statement_that_nobody_keeps_is_forgotten() -> None:
         assert gone() is None
 
 
-def test_a_statement_that_is_kept_is_worded_once_for_each_length_of_its_lists() -> None:
-    """Lists of other lengths are other texts, made from the same statement."""
+def test_a_statement_that_is_kept_is_worded_once_for_few_lengths_of_its_lists() -> None:
+    """Lists are filled up with what stands at their end: that many texts are enough for all."""
     speech = Speech(sqlite.dialect(paramstyle="qmark"))
-    statement = select(ROWS.body).where(ROWS.id.in_(bindparam("ids", expanding=True)))
+    statement = select(ROWS.body).where(
+        ROWS.id.in_(bindparam("ids", expanding=True)), ROWS.state == "active"
+    )
     two = speech.worded(statement, {"ids": ["a", "b"]})
-    three = speech.worded(statement, {"ids": ["a", "b", "c"]})
-    assert two.text.count("?") == 2
-    assert three.text.count("?") == 3
+    assert two.text.count("?") == 3
     assert speech.worded(statement, {"ids": ["x", "y"]}) is two
-    assert list(three.arguments({"ids": ["a", "b", "c"]})) == ["a", "b", "c"]
+    every = [f"{number}" for number in range(500)]
+    texts = {speech.worded(statement, {"ids": every[:some]}).text for some in range(501)}
+    assert len(texts) == 11
+    for some in (0, 1, 2, 3, 5, 500):
+        worded = speech.worded(statement, {"ids": every[:some]})
+        *ids, state = worded.arguments({"ids": every[:some]})
+        assert set(ids) == set(every[:some])
+        assert len(ids) + 1 == worded.text.count("?")
+        assert state == "active"
 
 
 def test_questions_that_differ_in_values_alone_share_their_words() -> None:

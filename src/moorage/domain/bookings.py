@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import FOREVER
 
@@ -31,6 +31,10 @@ class Binding(StrEnum):
 
     PLANNED = "planned"
     BOUND = "bound"
+
+
+_ALLOCATED: Final = BookingState.ALLOCATED
+"""Looked up once: a look at a member of an enumeration is a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Booking:
         """
         if now >= self.lapses_at:
             return False
-        return self.state is BookingState.ALLOCATED or now < self.period.end
+        return self.state is _ALLOCATED or now < self.period.end
 
     def occupies_until(self, now: Instant) -> Instant:
         """When it stops counting, seen from `now`: its end, or never once overrun."""

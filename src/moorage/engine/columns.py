@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
+_ALLOCATED: Final = BookingState.ALLOCATED
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderState:
     """All a snapshot must know of one provider: what the store's feed hands over."""
@@ -126,14 +129,15 @@ def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], I
         if not booking.live(now):
             continue
         start, end = booking.period.start, booking.occupies_until(now)
+        is_allocated, is_lasting = booking.state is _ALLOCATED, start <= now and end == FOREVER
+        taking = is_allocated or booking.state in _TAKING
         for name, amount in booking.amounts.items():
             load = found.get(name)
             if load is None:
                 load = found[name] = Load()
-            if booking.state is BookingState.ALLOCATED:
+            if is_allocated:
                 load.used += amount
-            taking = booking.state in _TAKING
-            if start <= now and end == FOREVER:
+            if is_lasting:
                 load.base += amount
                 load.taken += amount if taking else 0
                 continue

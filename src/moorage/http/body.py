@@ -7,10 +7,10 @@ write, and one that sends slowly holds a reader, not a worker's turn.
 from __future__ import annotations
 
 import io
-import threading
 from typing import TYPE_CHECKING
 
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
+from moorage.http.turns import Turns
 
 if TYPE_CHECKING:
     from moorage.http.wsgi import Environ
@@ -25,7 +25,7 @@ class BodyReader:
 
     def __init__(self, *, limit: int, readers: int) -> None:
         self.limit = limit
-        self._turns = threading.BoundedSemaphore(readers)
+        self._turns = Turns(readers)
 
     def replace(self, environ: Environ) -> None:
         """Put the complete body in `wsgi.input`, and its length in `CONTENT_LENGTH` if it has one.
@@ -47,7 +47,7 @@ class BodyReader:
         environ["CONTENT_LENGTH"] = str(len(body))
 
     def _read(self, environ: Environ, declared: int | None) -> bytes:
-        if not self._turns.acquire(blocking=False):
+        if not self._turns.taken():
             raise Busy("too many request bodies are being read")
         try:
             stream = environ["wsgi.input"]
@@ -55,7 +55,7 @@ class BodyReader:
         except OSError as error:
             raise Vanished from error
         finally:
-            self._turns.release()
+            self._turns.leave()
         if declared is not None and len(body) < declared:
             raise Vanished
         if len(body) > self.limit:

@@ -10,7 +10,6 @@ template of the path it knew into `moorage.route`.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -24,6 +23,7 @@ from moorage.http.body import BodyReader, Vanished
 from moorage.http.house import READING
 from moorage.http.refusals import busy, refusal, unauthorized
 from moorage.http.response import Response
+from moorage.http.turns import Turns
 from moorage.http.wsgi import MOUNT, status_line
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Kernel:
         self._house = house
         self._watch = watch
         self._bodies = BodyReader(limit=bounds.body, readers=bounds.readers)
-        self._turns = threading.BoundedSemaphore(bounds.running)
+        self._turns = Turns(bounds.running)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve one request."""

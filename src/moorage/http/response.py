@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from moorage.http import request_id
@@ -52,7 +53,7 @@ class Response:
         """
         for name, value in headers:
             plain = value.isascii() and value.isprintable()
-            if not (_NAME.fullmatch(name) and (plain or _VALUE.fullmatch(value))):
+            if not (_is_name(name) and (plain or _VALUE.fullmatch(value))):
                 raise ValueError(f"not a header: {name!r}: {value!r}")
         self.status = int(status[:3])
         self._pending = (status, headers)
@@ -126,6 +127,12 @@ class _Stream:
         close = getattr(self._chunks, "close", None)
         if close is not None:
             close()
+
+
+@lru_cache(maxsize=256)
+def _is_name(text: str) -> bool:
+    """Whether it can be the name of a header. There are not many of them."""
+    return _NAME.fullmatch(text) is not None
 
 
 def packed(parts: Sequence[bytes | memoryview]) -> list[bytes]:

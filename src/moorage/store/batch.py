@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from moorage.store.session import Rows, Session
     from moorage.store.statements import Parameters
 
+_ALLOCATED: Final = BookingState.ALLOCATED.value
 _CHUNK: Final = 500
 """Values of one IN list: few enough for every database."""
 
@@ -203,10 +204,11 @@ class Batch:
 
     def is_live(self, row: Any) -> bool:  # noqa: ANN401 - a row of `bookings`
         """Whether the row's booking still exists now; see `Booking.live`."""
-        return self._lives(row.state, row.lapses_at, row.end_at)
+        return self.lives(row.state, row.lapses_at, row.end_at)
 
-    def _lives(self, state: str, lapses_at: Instant, end: Instant) -> bool:
-        return self.now < lapses_at and (self.now < end or state == BookingState.ALLOCATED)
+    def lives(self, state: str, lapses_at: Instant, end: Instant) -> bool:
+        """The same of a booking's columns."""
+        return self.now < lapses_at and (self.now < end or state == _ALLOCATED)
 
     def take_away(self, rows: Sequence[Any]) -> None:
         """Note bookings (rows of the table) that the caller deletes."""
@@ -216,24 +218,24 @@ class Batch:
             if self.is_live(row):
                 span = self.span(row.start_at, row.end_at, row.amount)
                 self.removed.setdefault((row.provider, row.resource_class), []).append(span)
-                if row.state != BookingState.ALLOCATED:
+                if row.state != _ALLOCATED:
                     self.held.add((row.consumer, row.provider, row.resource_class, row.amount))
 
     def put(self, rows: Iterable[dict[str, Any]]) -> None:
         """Write bookings (columns of the table), to be judged at the end."""
         rows = list(rows)
+        touched, added, amounts, held = self.touched, self.added, self.amounts, self.held
         for row in rows:
             provider, name, amount = row["provider"], row["resource_class"], row["amount"]
-            pair = (provider, name)
-            self.touch(provider, bookings_only=True)
-            spans = self.added.setdefault(pair, [])
+            pair, state, end = (provider, name), row["state"], row["end_at"]
+            touched.setdefault(provider, True)
+            spans = added.setdefault(pair, [])
             # One that has lapsed already is kept until the next purge, but takes nothing.
-            if self._lives(row["state"], row["lapses_at"], row["end_at"]):
-                spans.append(self.span(row["start_at"], row["end_at"], amount))
+            if self.lives(state, row["lapses_at"], end):
+                spans.append(self.span(row["start_at"], end, amount))
             # What was held so and stays held was judged by the rules of its time.
-            stays = bool(self.held) and (row["consumer"], provider, name, amount) in self.held
-            if not stays or row["state"] == BookingState.ALLOCATED:
-                self.amounts.setdefault(pair, set()).add(amount)
+            if state == _ALLOCATED or (row["consumer"], provider, name, amount) not in held:
+                amounts.setdefault(pair, set()).add(amount)
         if rows:
             self.connection.do(_INSERT_BOOKINGS, rows)
 
@@ -241,13 +243,14 @@ class Batch:
         """Note bookings (rows of the table) that the caller gives another end."""
         for row in rows:
             self.vacated.discard(row.consumer)
-            if self._lives(row.state, row.lapses_at, end):
+            if self.lives(row.state, row.lapses_at, end):
                 spans = self.added.setdefault((row.provider, row.resource_class), [])
                 spans.append(self.span(row.start_at, end, row.amount))
 
     def span(self, start: Instant, end: Instant, amount: int) -> Span:
         """When a booking that lives now occupies, from now on."""
-        return max(start, self.now), FOREVER if end <= self.now else end, amount
+        now = self.now
+        return max(now, start), FOREVER if end <= now else end, amount
 
     def purge(self) -> None:
         """Delete bookings that no longer live, of whomever. Changes no arithmetic."""

@@ -78,8 +78,8 @@ class BundleSession:
             asked.append(worded)
         found = []
         for worded, (columns, rows, count) in zip(asked, self._run()[-len(asked) :], strict=True):
-            named = columns and worded.rows(lambda columns=columns: columns)  # type: ignore[misc]
-            found.append(Rows(map(named, rows) if named else (), count))
+            row = columns and (worded.row or worded.rows(columns))
+            found.append(Rows(map(row, rows)) if row else Rows.changed(count))
         return found
 
     def do(
@@ -96,7 +96,7 @@ class BundleSession:
         """See `Session`. Placeholders are `%s`."""
         self._waiting.append(self._written(text, arguments) if arguments else text)
         _, rows, count = self._run()[-1]
-        return Rows(rows, count)
+        return Rows(rows) if rows else Rows.changed(count)
 
     def commit(self) -> None:
         """Run what waits, and end the transaction."""

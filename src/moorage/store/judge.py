@@ -11,6 +11,7 @@ the state before, which nobody else can change meanwhile, and what the changeset
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, and_, bindparam, case, func, or_, select
@@ -79,6 +80,8 @@ _BOOKED = (
     .group_by(_b.provider, _b.resource_class, _BEGUN, _b.end_at, _b.lapses_at, _b.state)
 )
 """Not what lives at an instant, for that is not known yet, but what lives when can be told of."""
+_AMOUNT: Final = itemgetter(2)
+"""Of a span."""
 _EARLIER: Final = 60_000_000
 """Microseconds before a guess of the instant of a commit at which it has certainly not been yet."""
 _IN_USE = (
@@ -120,10 +123,10 @@ def ground(batch: Batch) -> Ground | None:
     _, stock = batch.foreseen[_STOCK]
     batch.generations.update((row.uuid, row.generation) for row in stock)
     occupancy: dict[Pair, list[Span]] = {}
-    for row in booked:
-        if batch.is_live(row):
-            span = batch.span(row.start_at, row.end_at, int(row.amount))
-            occupancy.setdefault((row.provider, row.resource_class), []).append(span)
+    for provider, name, start, end, lapses_at, state, amount in booked:
+        if batch.lives(state, lapses_at, end):
+            span = batch.span(start, end, int(amount))
+            occupancy.setdefault((provider, name), []).append(span)
     return Ground(_inventories(row for row in stock if row.provider is not None), occupancy)
 
 
@@ -214,7 +217,13 @@ def _judge_capacity(batch: Batch, pair: Pair, inventory: Inventory, occupancy: l
 def _at_once(
     batch: Batch, capacity: int, occupancy: list[Span], added: list[Span], removed: list[Span]
 ) -> Shortfall | None:
-    """The same as `shortfall`; sums suffice where everything is from now on and for ever."""
+    """The same as `shortfall`.
+
+    What fits all together fits at every instant; and sums suffice where everything is from now on
+    and for ever.
+    """
+    if not removed and sum(map(_AMOUNT, occupancy)) <= capacity:
+        return None
     total, asked, less = (_flat(spans, batch.now) for spans in (occupancy, added, removed))
     if total is not None and asked is not None and less is not None:
         if total <= capacity or asked <= less:

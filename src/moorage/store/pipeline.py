@@ -260,8 +260,9 @@ class PipelineSession:
         self._run()
         found = []
         for worded, call in asked:
-            row = worded.rows(lambda answer=call.answer: _columns(answer))  # type: ignore[misc]
-            found.append(Rows(self._wire.rows(call, row), call.answer.command_tuples or 0))
+            row = worded.row or worded.rows(_columns(call.answer))
+            rows = Rows(self._wire.rows(call, row))
+            found.append(rows or Rows.changed(call.answer.command_tuples or 0))
         return found
 
     def do(

@@ -74,6 +74,23 @@ def provider(
     )
 
 
+def recounted(one: ResourceProvider, row: Any) -> ResourceProvider:  # noqa: ANN401 - a row of `providers`
+    """The same provider with the counters of its row; `replace` would look at every field."""
+    return ResourceProvider(
+        one.uuid,
+        one.name,
+        one.parent_uuid,
+        one.root_uuid,
+        row.generation,
+        row.revision,
+        one.created_at,
+        row.updated_at,
+        one.inventories,
+        one.traits,
+        one.aggregates,
+    )
+
+
 def consumer(row: Any) -> Consumer:  # noqa: ANN401 - a row with the columns of `consumers`
     """One consumer."""
     return Consumer(row.uuid, row.project_id, row.user_id, row.type, row.generation)
@@ -133,22 +150,21 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
 
 def booking_columns(one: Booking) -> Iterator[dict[str, object]]:
     """What to write for one booking: a row per resource class."""
+    common = {
+        "consumer": one.consumer,
+        "provider": one.provider,
+        "start_at": one.period.start,
+        "end_at": one.period.end,
+        "lapses_at": one.lapses_at,
+        "state": str(one.state),
+        "binding": str(one.binding),
+        "decision": one.decision,
+        "preemptible": one.preemptible,
+        "yields_to": one.yields_to,
+        "declared_end": one.declared_end,
+    }
     for resource_class, amount in one.amounts.items():
-        yield {
-            "consumer": one.consumer,
-            "provider": one.provider,
-            "resource_class": resource_class,
-            "amount": amount,
-            "start_at": one.period.start,
-            "end_at": one.period.end,
-            "lapses_at": one.lapses_at,
-            "state": one.state.value,
-            "binding": one.binding.value,
-            "decision": one.decision,
-            "preemptible": one.preemptible,
-            "yields_to": one.yields_to,
-            "declared_end": one.declared_end,
-        }
+        yield {**common, "resource_class": resource_class, "amount": amount}
 
 
 def by(rows: Iterable[Any], attribute: str) -> Mapping[str, list[Any]]:

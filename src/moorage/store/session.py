@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from sqlalchemy.exc import DBAPIError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import ClauseElement, Connection, Dialect
 
@@ -25,12 +25,15 @@ _NOTHING: Mapping[str, Any] = {}
 class Rows(list[Any]):
     """What a statement found: rows with named columns, or the values of one column."""
 
-    __slots__ = ("rowcount",)
+    rowcount = 0
+    """How many rows the statement changed, if it changes any and finds none."""
 
-    def __init__(self, found: Iterable[Any] = (), rowcount: int = 0) -> None:
-        list.__init__(self, found)
-        self.rowcount = rowcount
-        """How many rows the statement changed, if it changes any."""
+    @classmethod
+    def changed(cls, rowcount: int) -> Rows:
+        """Nothing was found, and so many rows were changed."""
+        rows = cls()
+        rows.rowcount = rowcount
+        return rows
 
     def all(self) -> Self:
         """Everything."""
@@ -148,9 +151,9 @@ class CursorSession:
         cursor = self._run(worded.text, worded.arguments(given))
         described = cursor.description
         if described is None:
-            return Rows((), cursor.rowcount)
-        row = worded.rows(lambda: [column[0] for column in described])
-        return Rows(map(row, cursor.fetchall()), cursor.rowcount)
+            return Rows.changed(cursor.rowcount)
+        row = worded.row or worded.rows([column[0] for column in described])
+        return Rows(map(row, cursor.fetchall()))
 
     def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
         """See `Session`."""
@@ -196,7 +199,7 @@ class CursorSession:
             cursor.executemany(worded.text, arguments)
         except Exception as error:
             raise self._told(error, worded.text, arguments) from error
-        return Rows((), cursor.rowcount)
+        return Rows.changed(cursor.rowcount)
 
     def _run(self, text: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 - the driver's own
         cursor = self._connection.cursor()

@@ -80,35 +80,60 @@ class Worded:
     text: str
     slots: Sequence[tuple[str | None, Any]]
     """Per placeholder the name of its parameter, or None and the value it always has."""
-    spread: frozenset[str]
-    """Names among them whose values take a placeholder each."""
+    spread: Mapping[str, int]
+    """How many placeholders there are for the values of those among them that are lists."""
     row: Callable[[Any], Any] | None = field(default=None)
     """Makes a row of a tuple; known once the database has named the columns."""
     arguments: Callable[[Parameters], Sequence[Any]] = field(init=False)
     """The values for the placeholders; a KeyError if one is not given."""
 
     def __post_init__(self) -> None:
-        names = [name for name, _ in self.slots if name is not None]
-        # Several of them, and nothing else: as nearly always where there are many.
-        plain = len(names) == len(self.slots) > 1 and not self.spread
-        self.arguments = itemgetter(*names) if plain else self._gathered
+        # What is always the same gets a name that no parameter has: one look then finds it all.
+        names = [f"={at}" if name is None else name for at, (name, _) in enumerate(self.slots)]
+        fixed = {
+            name: value for name, (of, value) in zip(names, self.slots, strict=True) if of is None
+        }
+        self.arguments = _collector(names, fixed)
+        if self.spread:
+            rooms = [self.spread.get(name) for name in names]
+            self.arguments = _spreading(self.arguments, rooms)
 
-    def _gathered(self, given: Parameters) -> Sequence[Any]:
-        if not self.spread:
-            return [value if name is None else given[name] for name, value in self.slots]
+    def rows(self, columns: Sequence[str]) -> Callable[[Any], Any]:
+        """What makes rows of these columns, from now on to be found in `row`."""
+        self.row = _row_maker(tuple(columns))
+        return self.row
+
+
+def _collector(
+    names: Sequence[str], fixed: Mapping[str, Any]
+) -> Callable[[Parameters], Sequence[Any]]:
+    """Looks up all these names among what is given and what is fixed."""
+    if len(names) == len(fixed):
+        every = tuple(fixed.values())
+        return lambda _given: every
+    if len(names) == 1:
+        (name,) = names
+        return lambda given: (given[name],)
+    look = itemgetter(*names)
+    return (lambda given: look({**given, **fixed})) if fixed else look
+
+
+def _spreading(
+    look: Callable[[Parameters], Sequence[Any]], rooms: Sequence[int | None]
+) -> Callable[[Parameters], Sequence[Any]]:
+    """As `look`, with the items of lists one by one, the last of them until the room is full."""
+
+    def spread(given: Parameters) -> Sequence[Any]:
         found: list[Any] = []
-        for name, value in self.slots:
-            if name in self.spread:
-                found.extend(given[name])
+        for value, room in zip(look(given), rooms, strict=True):
+            if room is None:
+                found.append(value)
             else:
-                found.append(value if name is None else given[name])
+                found += value
+                found += value[-1:] * (room - len(value))
         return found
 
-    def rows(self, columns: Callable[[], Sequence[str]]) -> Callable[[Any], Any]:
-        """What makes rows; `columns` names the columns, and is asked once."""
-        if self.row is None:
-            self.row = _row_maker(tuple(columns()))
-        return self.row
+    return spread
 
 
 @cache
@@ -150,7 +175,7 @@ class _Statement:
         """What the text depends on: the columns of an insertion, the lengths of lists."""
         if self.inserts:
             return tuple(given)
-        return tuple(len(given[name]) for name in self.lists)
+        return tuple([_room(len(given[name])) for name in self.lists])
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +193,7 @@ class _Pattern:
         slots = list(self.slots)
         for number, place in self.own.items():
             slots[number] = (None, values[place].effective_value)
-        return _Statement({(): Worded(self.text, slots, frozenset())})
+        return _Statement({(): Worded(self.text, slots, {})})
 
 
 class Speech:
@@ -227,9 +252,14 @@ class Speech:
         # In the order of the text, which may name one list several times.
         for name in order:
             if name in statement.lists:
-                text = _spread_once(text, len(given[name]))
+                text = _spread_once(text, _room(len(given[name])))
         slots = [_slot(name, compiled) for name in order]
-        return Worded(text, slots, frozenset(statement.lists))
+        return Worded(text, slots, {name: _room(len(given[name])) for name in statement.lists})
+
+
+def _room(length: int) -> int:
+    """Placeholders for a list: one of few numbers, for each of them makes another text."""
+    return 1 << (length - 1).bit_length() if length else 0
 
 
 def _spread_once(text: str, length: int) -> str:

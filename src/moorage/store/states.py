@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
@@ -111,15 +110,7 @@ def rebooked(connection: Session, known: Mapping[str, ResourceProvider]) -> Iter
         counters, bookings = connection.ask(
             (_SOME_PROVIDERS, parameters), (_SOME_BOOKINGS, parameters)
         )
-        providers = [
-            replace(
-                known[row.uuid],
-                generation=row.generation,
-                revision=row.revision,
-                updated_at=row.updated_at,
-            )
-            for row in counters
-        ]
+        providers = (rows.recounted(known[row.uuid], row) for row in counters)
         yield from _booked(providers, bookings)
 
 

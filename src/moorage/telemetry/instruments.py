@@ -11,12 +11,13 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest, values
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from moorage.telemetry import files, table
+from moorage.telemetry.quick import QuickHistogram, quick
 from moorage.telemetry.table import Kind
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _shared(folder: Path | None, worker: str) -> Path | None:
         values.ValueClass = values.MutexValue
     else:
         os.environ[_WHERE] = str(folder)
-        values.ValueClass = values.MultiProcessValue(lambda: worker)  # type: ignore[no-untyped-call]
+        values.ValueClass = quick(values.MultiProcessValue(lambda: worker))  # type: ignore[no-untyped-call]
     return folder
 
 
@@ -127,7 +128,9 @@ def _instrument(row: Row, registry: CollectorRegistry) -> Any:  # noqa: ANN401 -
         case Kind.COUNTER:
             return Counter(row.name, row.help, row.labels, registry=registry)
         case Kind.HISTOGRAM:
-            return Histogram(row.name, row.help, row.labels, buckets=row.buckets, registry=registry)
+            return QuickHistogram(
+                row.name, row.help, row.labels, buckets=row.buckets, registry=registry
+            )
         case Kind.GAUGE:
             # Every value has one writer: the sum over workers is each worker's own.
             return Gauge(

@@ -8,7 +8,8 @@ wrong, which a property test compares. Only keywords that `schemas` uses are kno
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -62,31 +63,17 @@ def _null(_schema: JSON, _formats: Formats) -> Check:
 
 def _integer(schema: JSON, _formats: Formats) -> Check:
     """JSON's 2.0 is an integer too; that rare spelling is left to jsonschema."""
-    low, high = schema.get("minimum"), schema.get("maximum")
-
-    def check(value: object) -> bool:
-        return (
-            type(value) is int and (low is None or value >= low) and (high is None or value <= high)
-        )
-
-    return check
+    low, high = schema.get("minimum", -inf), schema.get("maximum", inf)
+    return lambda value: type(value) is int and low <= value <= high
 
 
 def _number(schema: JSON, _formats: Formats) -> Check:
-    low, high = schema.get("minimum"), schema.get("maximum")
-
-    def check(value: object) -> bool:
-        return (
-            (type(value) is int or type(value) is float)
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-        )
-
-    return check
+    low, high = schema.get("minimum", -inf), schema.get("maximum", inf)
+    return lambda value: (type(value) is int or type(value) is float) and low <= value <= high
 
 
 def _string(schema: JSON, formats: Formats) -> Check:
-    shortest, longest = schema.get("minLength", 0), schema.get("maxLength")
+    shortest, longest = schema.get("minLength", 0), schema.get("maxLength", inf)
     search = re.compile(schema["pattern"]).search if "pattern" in schema else None
     fits = formats[schema["format"]] if "format" in schema else None
     allowed = schema.get("enum")
@@ -94,8 +81,7 @@ def _string(schema: JSON, formats: Formats) -> Check:
     def check(value: object) -> bool:
         return (
             type(value) is str
-            and len(value) >= shortest
-            and (longest is None or len(value) <= longest)
+            and shortest <= len(value) <= longest
             and (search is None or search(value) is not None)
             and (fits is None or fits(value))
             and (allowed is None or value in allowed)
@@ -120,41 +106,48 @@ def _array(schema: JSON, formats: Formats) -> Check:
 
 
 def _object(schema: JSON, formats: Formats) -> Check:
-    entry = _entry(schema, formats)
-    required = tuple(schema.get("required", ()))
-    fewest = schema.get("minProperties", 0)
-
-    def check(value: object) -> bool:
-        if type(value) is not dict or len(value) < fewest:
-            return False
-        for key in required:
-            if key not in value:
-                return False
-        return all(map(entry, value, value.values()))
-
-    return check
-
-
-def _entry(schema: JSON, formats: Formats) -> Callable[[str, Any], bool]:
-    """Judges one key of an object with its value."""
-    known = {key: compiled(one, formats) for key, one in schema.get("properties", {}).items()}
     patterns = [
         (re.compile(pattern).search, compiled(one, formats))
         for pattern, one in schema.get("patternProperties", {}).items()
     ]
-    closed = schema.get("additionalProperties", True) is False
+    known = {
+        # Which patterns a known key fits is known as well.
+        key: _all([compiled(one, formats), *(of for search, of in patterns if search(key))])
+        for key, one in schema.get("properties", {}).items()
+    }
+    other = _other(patterns, closed=schema.get("additionalProperties", True) is False)
+    required = frozenset(schema.get("required", ()))
+    fewest = schema.get("minProperties", 0)
+
+    def check(value: object) -> bool:
+        if type(value) is not dict or len(value) < fewest or not required <= value.keys():
+            return False
+        for key, item in value.items():
+            of_key = known.get(key)
+            if not (other(key, item) if of_key is None else of_key(item)):
+                return False
+        return True
+
+    return check
+
+
+def _all(checks: list[Check]) -> Check:
+    return checks[0] if len(checks) == 1 else lambda value: all(one(value) for one in checks)
+
+
+def _other(
+    patterns: Sequence[tuple[Callable[[str], object], Check]], *, closed: bool
+) -> Callable[[str, Any], bool]:
+    """Judges a key of an object that is not known by name, with its value."""
 
     def check(key: str, value: object) -> bool:
-        of_key = known.get(key)
-        if of_key is not None and not of_key(value):
-            return False
-        judged = of_key is not None
+        judged = not closed
         for search, of_pattern in patterns:
             if search(key):
                 if not of_pattern(value):
                     return False
                 judged = True
-        return judged or not closed
+        return judged
 
     return check
 

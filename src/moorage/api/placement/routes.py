@@ -120,10 +120,23 @@ def _by_path() -> Mapping[Path, Mapping[str, Route]]:
 
 _PATHS: Final = _by_path()
 _FIXED: Final = {path: methods for path, methods in _PATHS.items() if "{" not in "".join(path)}
-_LIKE: Final[dict[tuple[str, int], list[Path]]] = {}
-"""Paths with items by their first segment, which is never one, and how many they have."""
-for _path in filter(lambda path: path not in _FIXED, _PATHS):
-    _LIKE.setdefault((_path[0], len(_path)), []).append(_path)
+
+
+def _with_names() -> Mapping[tuple[object, ...], tuple[Mapping[str, Route], Path]]:
+    """Paths with items, and the names of these: every other segment is one, and all of them are.
+
+    By how many segments they have and those that are no items.
+    """
+    found: dict[tuple[object, ...], tuple[Mapping[str, Route], Path]] = {}
+    for path, methods in _PATHS.items():
+        if path not in _FIXED:
+            assert all(part.startswith("{") == bool(at % 2) for at, part in enumerate(path))
+            names = tuple(part[1:-1] for part in path[1::2])
+            found[len(path), *path[::2]] = methods, names
+    return MappingProxyType(found)
+
+
+_WITH_ITEMS: Final = _with_names()
 
 
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
@@ -146,18 +159,8 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
 
 
 def _with_items(segments: Path) -> tuple[Mapping[str, Route], dict[str, str]]:
-    for pattern in _LIKE.get((segments[0], len(segments)), ()):
-        items = _match(pattern, segments)
-        if items is not None:
-            return _PATHS[pattern], items
-    raise Refusal(404, "")
-
-
-def _match(pattern: Path, segments: Path) -> dict[str, str] | None:
-    items: dict[str, str] = {}
-    for expected, given in zip(pattern, segments, strict=True):
-        if expected.startswith("{") and given:
-            items[expected[1:-1]] = given
-        elif expected != given:
-            return None
-    return items
+    found, given = _WITH_ITEMS.get((len(segments), *segments[::2])), segments[1::2]
+    if found is None or not all(given):
+        raise Refusal(404, "")
+    methods, names = found
+    return methods, dict(zip(names, given, strict=True))
