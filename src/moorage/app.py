@@ -25,7 +25,7 @@ from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.metrics_page import PATH, MetricsPage
 from moorage.http.strategy import strategy
-from moorage.outward.made import check, outside
+from moorage.outward.made import check, delivery, outside
 from moorage.settings import Effective, configure
 from moorage.solver import channel
 from moorage.solver.pool import PoolSolver
@@ -39,15 +39,19 @@ from moorage.telemetry.vitals import Vitals
 from moorage.telemetry.watch import (
     RequestWatch,
     StoreWatch,
+    WatchedDeliveries,
     WatchedEffects,
     WatchedExpiry,
     WatchedSolver,
 )
 from moorage.usecases.effects import carry_out, postpone
 from moorage.usecases.expire import expire
+from moorage.usecases.feed.deliver import deliver
+from moorage.usecases.feed.thresholds import Thresholds
+from moorage.usecases.feed.trim import Trimming, passing
 from moorage.usecases.leases.lookout import Lookout
 from moorage.usecases.parts import Parts
-from moorage.workers import effects, expiry, lookout
+from moorage.workers import deliveries, effects, expiry, lookout
 from moorage.workers.pulse import Pulse
 
 if TYPE_CHECKING:
@@ -224,6 +228,20 @@ def _start_effects(parts: Parts, settings: Settings, metrics: Metrics, vitals: V
     )
     effects.start(parts.store, work, interval=_EFFECTS_SECONDS, done=vitals.lane_done)
     lookout.start(Lookout(parts).look, interval=_EFFECTS_SECONDS)
+    _start_deliveries(parts, settings, metrics)
+
+
+def _start_deliveries(parts: Parts, settings: Settings, metrics: Metrics) -> None:
+    """Deliver events, look at thresholds, forget what is old."""
+    work = WatchedDeliveries(
+        do=partial(deliver, parts, delivery(settings.outward)),
+        note=partial(passing, parts),
+        metrics=metrics,
+    )
+    post = deliveries.Post(parts.store, work, settings.outward.deliveries)
+    deliveries.start(post, interval=_EFFECTS_SECONDS)
+    lookout.start(Thresholds(parts).look, interval=_EFFECTS_SECONDS)
+    lookout.start(Trimming(parts).look, interval=_EFFECTS_SECONDS)
 
 
 def _metrics_page(settings: Settings, signs: Signs, authenticate: Authenticate) -> MetricsPage:

@@ -25,6 +25,8 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "policy": "the types of policies (known offline)",
         "hot": "Heat templates in, decisions out",
         "template": "descriptions with parameters, kept in versions",
+        "event": "what happened, in its order",
+        "subscription": "events delivered to a URL",
         "flavor": "named sizes of members",
         "topology": "zones, racks and whatever else may fail",
         "fleet": "hosts with topology, flavors and load, as one file",
@@ -181,6 +183,38 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "offer delete": (
             f"{_CLI}.offer:Delete",
             "Give an offer up: its places are free at once.",
+        ),
+        "event list": (
+            f"{_CLI}.event:List",
+            "List what happened, oldest first, with the cursor to go on from.",
+        ),
+        "event follow": (
+            f"{_CLI}.event:Follow",
+            "Tell what happens as it happens, until you stop it.",
+        ),
+        "subscription create": (
+            f"{_CLI}.subscription:Create",
+            "Have events delivered to a URL; the secret they are signed with is shown this once.",
+        ),
+        "subscription list": (
+            f"{_CLI}.subscription:List",
+            "List subscriptions, with how far each has come.",
+        ),
+        "subscription show": (
+            f"{_CLI}.subscription:Show",
+            "Show a subscription: what it is for, and what came of its deliveries.",
+        ),
+        "subscription delete": (
+            f"{_CLI}.subscription:Delete",
+            "Forget a subscription with its dead letters.",
+        ),
+        "subscription deadletters": (
+            f"{_CLI}.subscription:DeadLetters",
+            "List the events that were given up for a subscription.",
+        ),
+        "subscription resend": (
+            f"{_CLI}.subscription:Resend",
+            "Send dead letters of a subscription once more: those named, or all.",
         ),
         "policy list": (f"{_CLI}.policy:List", "List the types of policies."),
         "policy show": (f"{_CLI}.policy:Show", "Explain a type of policy, with examples."),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from moorage.client.capacity import Capacities
 from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
+from moorage.client.events import EventCalls, Subscriptions
 from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
 from moorage.client.hot import Hot
 from moorage.client.leases import LeaseCalls
@@ -42,6 +43,8 @@ class Moorage:
         self.hot = Hot(transport)
         self.quotas = QuotaCalls(transport)
         self.templates = Templates(transport)
+        self.events = EventCalls(transport)
+        self.subscriptions = Subscriptions(transport)
 
     def __enter__(self) -> Self:
         return self

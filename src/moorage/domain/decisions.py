@@ -207,6 +207,8 @@ class Claim:
     """Fingerprint of the request that made it, as `Decision.digest`."""
     created_at: Instant = 0
     updated_at: Instant = 0
+    lease_id: str | None = None
+    """The lease whose place it is, as `Decision.lease_id`."""
 
     def state_at(self, now: Instant) -> ClaimState:
         """The state as it is at `now`, though nobody has recorded the lapse yet."""

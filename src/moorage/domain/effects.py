@@ -97,6 +97,9 @@ LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
     }
 )
 
+EVICTION: Final = "it yields to a lease"
+"""Why a preemptible server is ended when its time has come."""
+
 _FACTS: Final = UUID("6f1f2f0e-6f0b-4c43-9a51-0d0c9b2a4b57")
 
 

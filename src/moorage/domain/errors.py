@@ -6,6 +6,7 @@
     │   ├── UnknownPolicy             no such policy type
     │   └── Contradiction             policies that no placement can meet together
     ├── NotFound                      the addressed thing is not there (or not the caller's)
+    ├── EventsLost                    what comes after a cursor is kept no more
     ├── Forbidden                     the caller may not
     │   └── CheckRefused              ... as the operator's own check of leases says
     ├── LimitExceeded                 a configured bound (longest hold, renewals)
@@ -94,6 +95,19 @@ class NotFound(MoorageError):
         super().__init__(f"no {kind} {name}")
         self.kind = kind
         self.name = name
+
+
+class EventsLost(MoorageError):
+    """Events after a cursor are kept no more, or the ledger does not know the cursor.
+
+    `oldest` is the cursor to go on from: all that is kept comes after it. `before` is the instant
+    from which on nothing is lost.
+    """
+
+    def __init__(self, message: str, *, oldest: str, before: int) -> None:
+        super().__init__(message)
+        self.oldest = oldest
+        self.before = before
 
 
 class Forbidden(MoorageError):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from moorage.options.access import ACCESS
+from moorage.options.events import EVENTS
 from moorage.options.leases import LEASES
 from moorage.options.operation import OPERATION
 from moorage.options.quotas import QUOTAS
@@ -26,7 +27,7 @@ MOUNTS: Final[Mapping[str, str]] = {
 }
 """Every dialect and its path, unless `mount` says otherwise."""
 
-SETTINGS: Final = (*SERVICE, *LEASES, *QUOTAS, *OPERATION, *ACCESS)
+SETTINGS: Final = (*SERVICE, *LEASES, *EVENTS, *QUOTAS, *OPERATION, *ACCESS)
 """All of them, in the order they are shown."""
 
 

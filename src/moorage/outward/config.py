@@ -6,8 +6,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from moorage.domain.period import DAY, HOUR
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from moorage.domain.period import Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +34,10 @@ class OutwardConfig:
     """What holds where there is no answer."""
     nova: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The section [nova]: credentials for Keystone, as its other users write them."""
+    deliveries: int = 8
+    """Deliveries to subscribers under way at once."""
+    patience: Duration = DAY
+    """How long an event is tried."""
+    longest_wait: Duration = HOUR
+    public_targets: bool = True
+    """Whether events are delivered to public addresses only."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.period import SECOND
 from moorage.outward.check import ProgramCheck, WebCheck
 from moorage.outward.program import Program
+from moorage.outward.subscriber import Subscriber
 from moorage.outward.webhook import Webhook
 from moorage.usecases.effects import Outside
+from moorage.usecases.feed.deliver import Delivery
 from moorage.usecases.leases.checked import Check
 
 if TYPE_CHECKING:
@@ -51,6 +53,16 @@ def _asks(config: OutwardConfig) -> WebCheck | ProgramCheck | None:
     if config.check.startswith(("http://", "https://")):
         return WebCheck(config.check, config.webhook_secret, config.check_timeout)
     return ProgramCheck(config.check, config.check_timeout)
+
+
+def delivery(config: OutwardConfig) -> Delivery:
+    """How events are delivered to subscribers."""
+    return Delivery(
+        send=Subscriber(config.timeout, public_only=config.public_targets),
+        timeout=int((config.timeout + _SPARE) * SECOND),
+        patience=config.patience,
+        longest_wait=config.longest_wait,
+    )
 
 
 def _end(config: OutwardConfig, hook: Program | None) -> Act | None:

@@ -21,7 +21,7 @@ from moorage.http.cors import CorsConfig
 from moorage.http.kernel import Bounds
 from moorage.options import default_database
 from moorage.settings.effective import KEYSTONE, BadSetting
-from moorage.settings.outward import outward
+from moorage.settings.outward import outward, public_targets
 from moorage.solver.config import PoolConfig
 from moorage.usecases.limits import Limits
 from moorage.usecases.stays import Lifetimes
@@ -111,6 +111,12 @@ def configure(effective: Effective) -> Settings:
             buckets=tuple(sorted({0, *value["capacity_buckets"]})),
             reservations=value["lease_reservations"],
             quotas=_quotas(value),
+            subscriptions=value["subscriptions"],
+            dead_letters=value["dead_letters_kept"],
+            public_targets=public_targets(value),
+            events_age=value["events_kept_for"],
+            events=value["events_kept"],
+            thresholds=value["threshold_interval"],
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],
             renewals=value["max_renewals"],
@@ -206,6 +212,8 @@ def _check_together(effective: Effective) -> None:
         ("claim_lifetime", "longest_claim"),
         ("solve_time_limit", "longest_time_limit"),
         ("idle_timeout", "body_timeout"),
+        ("delivery_longest_wait", "delivery_patience"),
+        ("delivery_patience", "events_kept_for"),
     ):
         if value[less] > value[more]:
             raise BadSetting(less, source[less], f"it is longer than {more}")

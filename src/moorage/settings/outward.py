@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moorage.domain.period import SECOND
+from moorage.http.config import is_loopback
 from moorage.outward.config import OutwardConfig
 from moorage.settings.effective import NOVA, BadSetting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moorage.settings.effective import Effective
 
 
@@ -43,6 +46,10 @@ def outward(effective: Effective) -> OutwardConfig:
         timeout=value["outward_timeout"] / SECOND,
         attempts=value["outward_attempts"],
         nova=dict(effective.nova),
+        deliveries=value["deliveries"],
+        patience=value["delivery_patience"],
+        longest_wait=value["delivery_longest_wait"],
+        public_targets=public_targets(value),
     )
 
 
@@ -53,6 +60,14 @@ def _check(text: str, source: str) -> str | None:
     if not (Path(text).is_file() and os.access(text, os.X_OK)):
         raise BadSetting("lease_check", source, f"{text} is no program that can be run")
     return str(Path(text).absolute())
+
+
+def public_targets(value: Mapping[str, Any]) -> bool:
+    """Whether events are delivered to public addresses only."""
+    which = value["subscription_targets"]
+    if which != "auto":
+        return bool(which == "public")
+    return not (value["auth"] == "noauth2" and is_loopback(value["host"]))
 
 
 def _secret(file: str, source: str) -> str:

@@ -99,6 +99,8 @@ class Batch:
     taken: dict[str, set[str]] = field(default_factory=dict)
     """Kind -> ids that are taken, of kinds of which all new ones were looked up together."""
     topology_moved: bool = False
+    replaced: dict[tuple[str, str], Row[Any]] = field(default_factory=dict)
+    """Kind and id of things written over or removed -> their rows before, as `Kind.seen` says."""
     generations: dict[str, int] = field(default_factory=dict)
     """Wire generations before the commit, of those providers of which they are known."""
     _providers: dict[str, Row[Any]] = field(default_factory=dict)

@@ -26,6 +26,7 @@ from moorage.domain.ensembles import (
     Role,
     Selector,
 )
+from moorage.domain.events import Event
 from moorage.domain.explain import (
     Conflict,
     Element,
@@ -43,6 +44,13 @@ from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
+from moorage.domain.subscriptions import (
+    DeadLetter,
+    LeaseEdge,
+    Subscription,
+    Threshold,
+    Wants,
+)
 from moorage.domain.templates import Parameter, Template, TemplateFormat
 from moorage.domain.topology import Domain, Topology
 from moorage.store.codec import (
@@ -139,6 +147,19 @@ EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState
 RESERVABLE: Final = record(Reservable, kind=choice(ReservableKind), properties=table(PLAIN))
 
 QUOTA: Final = record(Quota, limits=table(PLAIN, key=choice(QuotaName)))
+
+EVENT_BODY: Final = FREE
+
+EVENT: Final = record(Event, body=EVENT_BODY)
+
+SUBSCRIPTION: Final = record(
+    Subscription,
+    wants=record(Wants, types=each(PLAIN)),
+    threshold=record(Threshold, edge=choice(LeaseEdge)),
+    standing=FREE,
+)
+
+DEAD_LETTER: Final = record(DeadLetter, event=EVENT)
 
 TEMPLATE: Final = record(
     Template,

@@ -1,7 +1,8 @@
 """The one write path: a changeset in one transaction, judged as a whole, or nothing.
 
 Read `APPLY` for what each change does. Then `settle` judges the end state, moves generations and
-revisions, forgets consumers that have nothing left, and appends to the change log.
+revisions, forgets consumers that have nothing left, and appends to the change log; `tell` writes
+the events that the changes mean.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from moorage.store.apply import (
     adopt,
     allocations,
     ensembles,
+    events,
     fleet,
     fresh,
     holds,
@@ -31,6 +33,7 @@ from moorage.store.apply import (
     quotas,
     reservables,
     stock,
+    subscriptions,
     templates,
 )
 from moorage.store.batch import Batch, chunks
@@ -89,6 +92,13 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutFlavor: fleet.put_flavor,
         changes.DeleteFlavor: fleet.delete_flavor,
         changes.PutTopology: fleet.put_topology,
+        changes.PutEvent: events.put_event,
+        changes.TrimEvents: events.trim_events,
+        changes.PutSubscription: subscriptions.put_subscription,
+        changes.PassEvents: subscriptions.pass_events,
+        changes.DeleteSubscription: subscriptions.delete_subscription,
+        changes.PutDeadLetters: subscriptions.put_dead_letters,
+        changes.DropDeadLetters: subscriptions.drop_dead_letters,
     }
 )
 
@@ -152,7 +162,9 @@ def commit(
         batch.purge()
     if not changeset.lets_go:
         allocations.check_places(batch)
-    return settle(batch, log)
+    committed = settle(batch, log)
+    events.tell(batch, changeset.changes, committed.revision)
+    return committed
 
 
 def _apply(batch: Batch, every: Sequence[Change]) -> None:

@@ -191,6 +191,36 @@ def _of_flavors(found: Footprint, _: changes.PutFlavor | changes.DeleteFlavor) -
     found.ids.add("flavors")
 
 
+def _put_event(found: Footprint, change: changes.PutEvent) -> None:
+    """New, and nobody else's: nothing is locked."""
+    del found, change
+
+
+def _trim_events(found: Footprint, _: changes.TrimEvents) -> None:
+    found.ids.add("trim events")
+
+
+def _put_subscription(found: Footprint, change: changes.PutSubscription) -> None:
+    one = change.subscription
+    found.ids.add(one.id)
+    if change.generation is None:
+        found.ids.add(f"subscriptions {one.project_id}")
+
+
+def _pass_events(found: Footprint, change: changes.PassEvents) -> None:
+    found.ids.update(id_ for id_, _, _ in change.passed)
+
+
+def _delete_subscription(found: Footprint, change: changes.DeleteSubscription) -> None:
+    found.ids.add(change.id)
+
+
+def _of_dead_letters(
+    found: Footprint, change: changes.PutDeadLetters | changes.DropDeadLetters
+) -> None:
+    found.ids.add(change.subscription_id)
+
+
 _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyType(
     {
         changes.CreateProvider: _create_provider,
@@ -224,6 +254,13 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.DropQuota: _drop_quota,
         changes.PutFlavor: _of_flavors,
         changes.DeleteFlavor: _of_flavors,
+        changes.PutEvent: _put_event,
+        changes.TrimEvents: _trim_events,
+        changes.PutSubscription: _put_subscription,
+        changes.PassEvents: _pass_events,
+        changes.DeleteSubscription: _delete_subscription,
+        changes.PutDeadLetters: _of_dead_letters,
+        changes.DropDeadLetters: _of_dead_letters,
     }
 )
 """Missing on purpose, hence alone: trees that move or go, names of classes and traits, topology,

@@ -10,6 +10,7 @@ from moorage.domain.errors import NotFound
 from moorage.store import bodies, read, states, tables
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
+from moorage.store.told import ToldStore
 from moorage.store.upgrade import check_schema
 from moorage.store.watch import Unwatched
 from moorage.usecases.ports import Page
@@ -56,6 +57,8 @@ class Ledger:
         self._watch = watch
         self._feed = Feed(backend, clock, watch)
         self._keepers: Keepers | None = None
+        self.told = ToldStore(backend, self.now)
+        """See `Store`."""
 
     def close(self) -> None:
         """Let go of the database; the ledger cannot be used afterwards."""

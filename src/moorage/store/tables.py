@@ -67,6 +67,8 @@ ledger = Table(
     Column("topology_revision", BigInteger, nullable=False),
     Column("keepers_revision", BigInteger, nullable=False, server_default="0"),
     Column("log_start", BigInteger, nullable=False),
+    Column("events_start", BigInteger, nullable=False, server_default="0"),
+    Column("events_start_at", BigInteger, nullable=False, server_default="0"),
     comment="One row: the newest revision; the log holds every revision after log_start.",
 )
 
@@ -359,4 +361,46 @@ topology = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("body", _LONG, nullable=False),
     comment="One row: the whole topology.",
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", _UUID, nullable=False),
+    Column("type", _text(48), nullable=False),
+    Column("project_id", _NAME, nullable=False),
+    Column("subject", _NAME, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "project_id", "position"),
+    Index(None, "subject", "position"),
+    comment="What happened: the commit's revision and a number in it make the position.",
+)
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False),
+    Column("thresholds", Boolean, nullable=False),
+    Column("reached", BigInteger, nullable=False),
+    Column("not_before", BigInteger, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+)
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("subscription_id", _UUID, nullable=False),
+    Column("queued", Boolean, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "subscription_id", "queued"),
+    comment="Events that were given up for a subscription.",
 )

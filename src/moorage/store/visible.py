@@ -92,7 +92,23 @@ _BELONGS: Final = text(
     " WHERE revision >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint)"
     " AND log_start < pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM ledger"
 )
-_FORGET: Final = (text("TRUNCATE changes"), text("UPDATE ledger SET log_start = 0"))
+_FAR: Final = 2**61
+_FORGET: Final = (
+    text("TRUNCATE changes"),
+    text("UPDATE ledger SET log_start = 0, events_start = 0"),
+    # What happened before stays, in its order, before everything that happens here: numbered from
+    # one on, by way of far ahead, so that no two positions are one meanwhile.
+    text(
+        "UPDATE subscriptions SET reached ="
+        " (SELECT count(*) FROM events WHERE position <= subscriptions.reached)"
+    ),
+    text(
+        f"UPDATE events SET position = {_FAR} + place.number"  # noqa: S608 - a constant
+        " FROM (SELECT position AS was, row_number() OVER (ORDER BY position) AS number"
+        " FROM events) AS place WHERE events.position = place.was"
+    ),
+    text(f"UPDATE events SET position = position - {_FAR}"),  # noqa: S608 - a constant
+)
 _LOG = tables.changes.insert()
 
 

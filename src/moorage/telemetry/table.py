@@ -147,6 +147,14 @@ EFFECTS_ROUND: Final = Row(
     "When a worker last carried out what was due in a lane, without an error.",
     ("worker", "lane"),
 )
+DELIVERIES: Final = Row(
+    "moorage_deliveries_total",
+    Kind.COUNTER,
+    "Turns of subscriptions taken by this service, by what came of them (delivered; failed: to be"
+    " tried again; given-up: events became dead letters; nothing: none was for it, or somebody else"
+    " was first; error).",
+    ("outcome",),
+)
 CONNECTIONS: Final = Row(
     "moorage_database_connections",
     Kind.GAUGE,
@@ -191,7 +199,7 @@ TABLE: Final = (
     *(REFRESH_SECONDS, REVISION, IN_STEP),
     *(SOLVES, SOLVERS),
     *(HELD, EXPIRED, EXPIRY_ROUND),
-    *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND),
+    *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND, DELIVERIES),
     *(CONNECTIONS, READY, STARTS, CPU, MEMORY, INFO),
 )
 """All of them, in the order of the page."""

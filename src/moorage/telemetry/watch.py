@@ -16,13 +16,15 @@ from moorage.logs import current
 from moorage.telemetry import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect
     from moorage.domain.period import Duration
+    from moorage.domain.subscriptions import Subscription
     from moorage.engine.problem import Outcome, Problem
     from moorage.telemetry.instruments import Metrics
+    from moorage.usecases.feed.deliver import Turn
     from moorage.usecases.ports import Solver
 
 T = TypeVar("T")
@@ -153,3 +155,34 @@ class WatchedExpiry:
         finally:
             self.metrics.count(table.EXPIRED, type(item).__name__.lower(), outcome)
         return noted
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedDeliveries:
+    """The use cases of deliveries, counting what came of each turn."""
+
+    do: Callable[[Subscription], Turn]
+    note: Callable[[Sequence[tuple[str, int, int]]], None]
+    metrics: Metrics
+
+    def deliver(self, one: Subscription) -> Turn:
+        """Deliver what is due to one subscription."""
+        outcome = "error"
+        try:
+            turn = self.do(one)
+            outcome = _came_of(turn)
+        finally:
+            self.metrics.count(table.DELIVERIES, outcome)
+        return turn
+
+    def passing(self, passed: Sequence[tuple[str, int, int]]) -> None:
+        """Note that there was nothing for these."""
+        self.note(passed)
+
+
+def _came_of(turn: Turn) -> str:
+    if turn.given_up:
+        return "given-up"
+    if turn.failed:
+        return "failed"
+    return "delivered" if turn.delivered else "nothing"

@@ -192,6 +192,7 @@ def new_claim(
         digest=naming.digest,
         created_at=life.start,
         updated_at=life.start,
+        lease_id=decision.lease_id,
     )
 
 

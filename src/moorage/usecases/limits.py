@@ -58,6 +58,18 @@ class Limits:
     """What a project may lease of which nothing is said; `held_members` is told with it."""
     offers: int = 10
     """Offers that a project may hold at once; their places count as held ones (`held_members`)."""
+    subscriptions: int = 100
+    """Of one project."""
+    dead_letters: int = 1_000
+    """How many events given up for one subscription are kept: the newest."""
+    public_targets: bool = False
+    """Whether deliveries go to public addresses only."""
+    events_age: Duration = 30 * DAY
+    """How long events are kept, at the longest."""
+    events: int = 1_000_000
+    """How many events are kept, over all projects: the newest."""
+    thresholds: Duration = 10 * SECOND
+    """How often subscriptions' thresholds are looked at, at the most."""
 
 
 def hold_within(limits: Limits, asked: Duration | None) -> Duration:

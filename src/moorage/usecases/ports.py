@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, Lane
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.events import Event, EventCursor, EventFilter
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease, LeaseState
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
+    from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.engine.problem import Outcome, Problem
     from moorage.engine.quotas import Lessee
@@ -80,6 +82,28 @@ class Overrun:
     """The lease for which they were to end."""
 
 
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events in their order. `cursor` is where the next page begins, `more` if it has any now."""
+
+    events: tuple[Event, ...]
+    cursor: EventCursor
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What is to be delivered next to a subscription.
+
+    Nothing else up to the position `reached` is meant for it. `lost` is not None where events
+    were forgotten that it has not seen: up to there.
+    """
+
+    events: tuple[Event, ...]
+    reached: int
+    lost: EventCursor | None = None
+
+
 class Clock(Protocol):
     """Where the time comes from: the machine's clock, or a simulation's that can be set."""
 
@@ -87,8 +111,62 @@ class Clock(Protocol):
         """The present instant."""
 
 
+class Told(Protocol):
+    """What the ledger tells. Reads see every commit that finished before the call began.
+
+    On PostgreSQL an event is seen when no commit that began before it runs any more.
+    """
+
+    def page(
+        self, project_id: str | None, after: EventCursor, wanted: EventFilter, limit: int
+    ) -> EventPage:
+        """The next events after a cursor, of a project or of all; the work is bounded.
+
+        EventsLost: some after the cursor are kept no more, or the ledger does not know it.
+        """
+
+    def newest(self) -> EventCursor:
+        """The cursor after every event there is."""
+
+    def oldest(self) -> EventCursor:
+        """The cursor before every event that is kept."""
+
+    def latest(self, subject: str, types: Collection[str]) -> Event | None:
+        """The newest event about a subject of one of these types."""
+
+    def subscription(self, id_: str) -> Subscription:
+        """NotFound if there is none."""
+
+    def subscriptions(self, project_id: str | None, page: Page) -> Sequence[Subscription]:
+        """Subscriptions by creation; `project_id` None means every project."""
+
+    def with_thresholds(self) -> Sequence[Subscription]:
+        """Those of which somebody has to look whether something is crossed."""
+
+    def due(self, limit: int) -> Sequence[Subscription]:
+        """Those of whose project something has happened since, the longest due first."""
+
+    def pending(self, one: Subscription, limit: int) -> Pending:
+        """What is to be delivered to a subscription next; the work is bounded."""
+
+    def heard(self, event: Event) -> Sequence[Subscription]:
+        """Subscriptions that an event was delivered to, or given up for."""
+
+    def dead_letters(
+        self, subscription_id: str, page: Page, *, queued: bool = False
+    ) -> Sequence[DeadLetter]:
+        """What was given up, the oldest first; `queued`: only what is to be sent again."""
+
+    def dead(self, subscription_id: str) -> int:
+        """How many there are of those."""
+
+
 class Store(Protocol):
     """The ledger. Reads see every commit that finished before the call began."""
+
+    @property
+    def told(self) -> Told:
+        """Events, and who wants them."""
 
     def now(self) -> Instant:
         """The store's clock: the database's, or the simulator's."""

@@ -332,6 +332,10 @@ class Error(Struct, frozen=True, omit_defaults=True):
     passes: str | None = None
     """`start`: with that start; `asked`: if it is asked for then."""
     explanation: Explanation | None = None
+    oldest: str | None = None
+    """The cursor from which to go on after events were lost."""
+    before: str | None = None
+    """Everything is kept that happened at this time or later."""
 
 
 class Errors(Struct, frozen=True):

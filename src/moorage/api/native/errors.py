@@ -53,6 +53,7 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
         errors.OfferOver: Rule(410, "offer_over", "The offer is over"),
         errors.HoldExpired: Rule(409, "hold_expired", "The hold has lapsed"),
         errors.WrongState: Rule(409, "wrong_state", "Not possible in this state"),
+        errors.EventsLost: Rule(410, "events_lost", "Events were forgotten since"),
         protocol.PreconditionFailed: Rule(412, "precondition_failed", "Stale If-Match"),
         protocol.UnsupportedMediaType: Rule(415, "unsupported_media_type", "Not JSON"),
         protocol.PreconditionRequired: Rule(428, "precondition_required", "If-Match is missing"),
@@ -115,12 +116,14 @@ def _without_provider(error: errors.MoorageError) -> str:
 _PROVIDERS: Final = {"resource provider", "host"}
 
 
-def _details(error: errors.MoorageError) -> dict[str, Any]:
+def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a table
     match error:
         case errors.Contradiction():
             return {"policies": list(error.policies)}
         case errors.InvalidDescription():
             return {"path": error.path, "line": error.line}
+        case errors.EventsLost():
+            return {"oldest": error.oldest, "before": format_instant(error.before)}
         case errors.LimitExceeded():
             known = {"limit": error.limit, "used": error.used, "requested": error.requested}
             return known | _of_quota(error)

@@ -42,6 +42,15 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     "by": {"type": "string", "description": "A level, such as zone, to tell domains apart by"},
     "count": {"type": "integer", "minimum": 1, "description": "How many shall fit"},
     "duration": {"type": "string", "description": "For how long, such as PT4H"},
+    "after": {
+        "type": "string",
+        "description": "The cursor of the page before; `now` for what happens from now on",
+    },
+    "type": {"type": "string", "description": "Types or patterns such as lease.*, with commas"},
+    "wait": {
+        "type": "string",
+        "description": "How long to wait where there is nothing yet, such as 20s; at most 30s",
+    },
     "compliance": {"type": "boolean", "description": "With what is violated at present"},
 }
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.api.native import answers_capacity as counted
+from moorage.api.native import answers_events as heard
 from moorage.api.native import answers_leases as leased
 from moorage.api.native import answers_offers as proposed
 from moorage.api.native import answers_operator as told
@@ -19,6 +20,7 @@ from moorage.api.native import (
     decisions,
     ensembles,
     envelopes,
+    events,
     explanations,
     flavors,
     fleet,
@@ -30,10 +32,12 @@ from moorage.api.native import (
     quotas,
     requests,
     requests_capacity,
+    requests_events,
     requests_leases,
     requests_offers,
     requests_quotas,
     requests_templates,
+    subscriptions,
     templates,
     versions,
 )
@@ -95,6 +99,13 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/offers/{id}", READER, "moorage:offers:show", offers.show, "Show an offer", response=proposed.OneOffer),
     Route("DELETE", "/offers/{id}", MEMBER, "moorage:offers:withdraw", offers.withdraw, "Give an offer up", status=204, mutates=True),
     Route("POST", "/offers/{id}/accept", MEMBER, "moorage:offers:accept", offers.accept, "Make a lease of an offer; its siblings are given up", request=requests_offers.OfferAccept, response=leased.OneLease, status=201, mutates=True),
+    Route("GET", "/events", READER, "moorage:events:list", events.listing, "Read events by cursor, waiting for more", response=heard.Events, query=("limit", "after", "type", "subject", "wait", "project_id", "all_projects")),
+    Route("GET", "/subscriptions", READER, "moorage:subscriptions:list", subscriptions.listing, "List subscriptions, oldest first", response=heard.Subscriptions, query=(*PAGE, "all_projects")),
+    Route("POST", "/subscriptions", MEMBER, "moorage:subscriptions:create", subscriptions.create, "Have events delivered to a URL", request=requests_events.SubscriptionCreate, response=heard.OneSubscription, status=201, mutates=True),
+    Route("GET", "/subscriptions/{id}", READER, "moorage:subscriptions:show", subscriptions.show, "Show a subscription and how far it has come", response=heard.OneSubscription),
+    Route("DELETE", "/subscriptions/{id}", MEMBER, "moorage:subscriptions:delete", subscriptions.delete, "Forget a subscription with its dead letters", status=204, mutates=True),
+    Route("GET", "/subscriptions/{id}/dead-letters", READER, "moorage:subscriptions:dead_letters", subscriptions.letters, "List events that were given up", response=heard.DeadLetters, query=PAGE),
+    Route("POST", "/subscriptions/{id}/resend", MEMBER, "moorage:subscriptions:resend", subscriptions.send_again, "Send dead letters once more", request=requests_events.Resend, response=heard.Resent, mutates=True),
     Route("POST", "/explanations", MEMBER, "moorage:explanations:create", explanations.create, "Would it fit, and if not, why not", request=requests.ExplanationCreate, response=envelopes.Explained),
     Route("GET", "/explanations/{id}", READER, "moorage:explanations:show", explanations.show, "Show an explanation", response=envelopes.OneExplanation, query=("instance",)),
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=asked.HotCreate, response=told.Hot, status=201, mutates=True),

@@ -32,23 +32,30 @@ from moorage.domain.changes.own import (
     BoundHeld,
     DeleteEnsemble,
     DeleteFlavor,
+    DeleteSubscription,
     DeleteTemplate,
+    DropDeadLetters,
     DropEffects,
     DropQuota,
     DropReservable,
     ExpectEnsemble,
     ExpectLease,
+    PassEvents,
     PutClaim,
+    PutDeadLetters,
     PutDecision,
     PutEffect,
     PutEnsemble,
+    PutEvent,
     PutExplanation,
     PutFlavor,
     PutLease,
     PutQuota,
     PutReservable,
+    PutSubscription,
     PutTemplate,
     PutTopology,
+    TrimEvents,
 )
 from moorage.domain.changes.providers import (
     CreateProvider,
@@ -87,27 +94,33 @@ __all__ = [
     "DeleteInventories",
     "DeleteProvider",
     "DeleteResourceClass",
+    "DeleteSubscription",
     "DeleteTemplate",
     "DeleteTrait",
     "DropBookings",
+    "DropDeadLetters",
     "DropEffects",
     "DropQuota",
     "DropReservable",
     "EndBookings",
     "ExpectEnsemble",
     "ExpectLease",
+    "PassEvents",
     "PutAggregates",
     "PutBookings",
     "PutClaim",
+    "PutDeadLetters",
     "PutDecision",
     "PutEffect",
     "PutEnsemble",
+    "PutEvent",
     "PutExplanation",
     "PutFlavor",
     "PutInventories",
     "PutLease",
     "PutQuota",
     "PutReservable",
+    "PutSubscription",
     "PutTemplate",
     "PutTopology",
     "PutTraits",
@@ -116,6 +129,7 @@ __all__ = [
     "Stay",
     "SwapHold",
     "TakeHold",
+    "TrimEvents",
     "UpdateProvider",
 ]
 
@@ -161,6 +175,13 @@ Change: TypeAlias = (
     | PutFlavor
     | DeleteFlavor
     | PutTopology
+    | DeleteSubscription
+    | DropDeadLetters
+    | PassEvents
+    | PutDeadLetters
+    | PutEvent
+    | PutSubscription
+    | TrimEvents
 )
 
 

@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, EffectKind
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.events import Happened
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.quotas import Quota, QuotaDefaults
     from moorage.domain.reservables import Reservable, ReservableKind
+    from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
 
@@ -239,3 +241,71 @@ class PutTopology:
     """Replace the whole topology. Hosts are named by root provider name; UnknownName if absent."""
 
     topology: Topology
+
+
+@dataclass(frozen=True, slots=True)
+class PutEvent:
+    """Tell an event that no other change means."""
+
+    happened: Happened
+
+
+@dataclass(frozen=True, slots=True)
+class TrimEvents:
+    """Forget events that happened before `before`, and all but the newest `keep`.
+
+    At most `most` in one transaction, the oldest first. Subscriptions of projects in which
+    nothing has happened since are beyond them afterwards: nothing was lost for them.
+    """
+
+    before: Instant
+    keep: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutSubscription:
+    """Write a subscription; `generation` is the stored one expected, None for a new one.
+
+    DuplicateName, NotFound, ConcurrentUpdate. With `limit` a new one is LimitExceeded where the
+    project has so many already.
+    """
+
+    subscription: Subscription
+    generation: int | None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassEvents:
+    """Say of subscriptions that nothing up to a position is meant for them.
+
+    One that is not where it was seen any more is left as it is: somebody delivers to it.
+    """
+
+    passed: tuple[tuple[str, int, int], ...]
+    """Id, the position that was seen, and the one that it is at then."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSubscription:
+    """Forget a subscription with its dead letters. NotFound."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutDeadLetters:
+    """Keep, or change, dead letters of one subscription; of all of it the newest `keep` stay."""
+
+    subscription_id: str
+    letters: tuple[DeadLetter, ...]
+    keep: int
+
+
+@dataclass(frozen=True, slots=True)
+class DropDeadLetters:
+    """Forget dead letters of one subscription."""
+
+    subscription_id: str
+    ids: tuple[str, ...]

@@ -35,8 +35,13 @@ if TYPE_CHECKING:
 _SOME: Final[Any] = bindparam("some", expanding=True)
 
 
-_ENSEMBLE: Final = Kind.of("ensemble", tables.ensembles.c.generation)
-_DECISION: Final = Kind.of("decision", tables.decisions.c.generation)
+_ENSEMBLE: Final = Kind.of(
+    "ensemble",
+    tables.ensembles.c.generation,
+    tables.ensembles.c.project_id,
+    tables.ensembles.c.name,
+)
+_DECISION: Final = Kind.of("decision", tables.decisions.c.generation, tables.decisions.c.state)
 _CLAIM: Final = Kind.of("claim", tables.claims.c.state)
 _EXPLANATION: Final = Kind.of("explanation", tables.explanations.c.number)  # never changed
 
@@ -152,7 +157,8 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     Raises:
         NotFound, ConcurrentUpdate: it is not there, or of another generation.
     """
-    expect(batch, _ENSEMBLE, change.id, change.generation)
+    seen = expect(batch, _ENSEMBLE, change.id, change.generation)
+    batch.replaced[_ENSEMBLE.name, change.id] = seen
     _list_members(batch, change.id, {})
     _list_keeper(batch, change.id, kept=_is_keeper(batch, change.id), keeps=False)
     batch.connection.do(_ENSEMBLE.delete, {"of": change.id})
@@ -221,7 +227,7 @@ def put_claim(batch: Batch, change: PutClaim) -> None:
     if change.expected_state is None:
         insert_new(batch, _CLAIM, claim.id, values)
         return
-    state = batch.connection.scalars(_CLAIM.state, {"of": claim.id}).one_or_none()
+    state = batch.connection.scalars(_CLAIM.seen, {"of": claim.id}).one_or_none()
     if state is None:
         raise NotFound("claim", claim.id)
     if state != change.expected_state:

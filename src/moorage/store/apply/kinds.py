@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column, Delete, FromClause, Insert, Select, Update
+    from sqlalchemy import Column, Delete, FromClause, Insert, Row, Select, Update
 
     from moorage.store.batch import Batch
 
@@ -24,21 +24,21 @@ class Kind:
 
     name: str
     taken: Select[Any]
-    state: Select[Any]
-    """What whoever changes one says to have seen."""
+    seen: Select[Any]
+    """What whoever changes one says to have seen; then what events need to know of it."""
     insert: Insert
     update: Update
     delete: Delete
 
     @classmethod
-    def of(cls, name: str, state: Column[Any]) -> Kind:
+    def of(cls, name: str, state: Column[Any], *told: Column[Any]) -> Kind:
         """Of the table that the column is in; an update writes all of a row but its id."""
         table, mine = state.table, state.table.c.id == OF
         values: dict[str, Any] = {one: bindparam(one) for one in _written(table)}
         return cls(
             name,
             taken=select(table.c.number).where(mine),
-            state=select(state).where(mine),
+            seen=select(state, *told).where(mine),
             insert=insert(table),
             update=update(table).where(mine).values(values),
             delete=delete(table).where(mine),
@@ -59,7 +59,7 @@ def write(batch: Batch, kind: Kind, id_: str, values: dict[str, Any], expected: 
     if expected is None:
         insert_new(batch, kind, id_, values)
         return
-    expect(batch, kind, id_, expected)
+    batch.replaced.setdefault((kind.name, id_), expect(batch, kind, id_, expected))
     batch.connection.do(kind.update, {"of": id_, **values})
 
 
@@ -74,16 +74,20 @@ def insert_new(batch: Batch, kind: Kind, id_: str, values: dict[str, Any]) -> No
     batch.connection.do(kind.insert, {"id": id_, **values})
 
 
-def expect(batch: Batch, kind: Kind, id_: str, expected: int | None) -> None:
+def expect(batch: Batch, kind: Kind, id_: str, expected: int | None) -> Row[Any]:
     """Let a thing pass that is stored in the state expected; None: in whatever state.
+
+    Returns:
+        Its row, as `Kind.seen` says.
 
     Raises:
         NotFound, ConcurrentUpdate: it is gone, or in another.
     """
-    stored = batch.connection.scalars(kind.state, {"of": id_}).one_or_none()
+    stored: Row[Any] | None = batch.connection.execute(kind.seen, {"of": id_}).one_or_none()
     if stored is None:
         raise NotFound(kind.name, id_)
-    if expected is not None and stored != expected:
+    if expected is not None and stored[0] != expected:
         raise ConcurrentUpdate(
-            f"{kind.name} {id_}: generation expected {expected}, found {stored}", subject=id_
+            f"{kind.name} {id_}: generation expected {expected}, found {stored[0]}", subject=id_
         )
+    return stored

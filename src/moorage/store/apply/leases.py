@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.store.batch import Batch
 
-_LEASE: Final = Kind.of("lease", tables.leases.c.generation)
+_LEASE: Final = Kind.of("lease", tables.leases.c.generation, tables.leases.c.body)
 _EFFECT: Final = Kind.of("effect", tables.effects.c.attempts)
 
 _r, _e = tables.reservations.c, tables.effects.c

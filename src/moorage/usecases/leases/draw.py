@@ -323,4 +323,5 @@ def _claim(
         },
         created_at=now,
         updated_at=now,
+        lease_id=lease.id,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DropEffects
-from moorage.domain.effects import EffectKind
+from moorage.domain.effects import EVICTION, EffectKind
 from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.period import format_instant
 from moorage.usecases.leases import facts
@@ -131,7 +131,7 @@ def deletion(
     server: str, project_id: str, end: Instant, now: Instant, **details: object
 ) -> PutEffect:
     """Have a server ended whose end for a lease has come."""
-    return facts.deletion(server, project_id, "it yields to a lease", end, now, **details)
+    return facts.deletion(server, project_id, EVICTION, end, now, **details)
 
 
 def needless(parts: Parts, effect: Effect) -> str:

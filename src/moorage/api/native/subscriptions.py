@@ -1,0 +1,146 @@
+"""`/v1/subscriptions`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from moorage.api.native import answers_events as told
+from moorage.api.native import reading, views
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.events import event_view
+from moorage.domain.period import format_duration, format_instant
+from moorage.domain.subscriptions import LeaseEdge, Threshold, Wants
+from moorage.usecases.feed.subscribe import (
+    SubscriptionAsk,
+    dead_letters,
+    list_subscriptions,
+    own_subscription,
+    resend,
+    subscribe,
+    unsubscribe,
+)
+
+if TYPE_CHECKING:
+    from moorage.api.native.requests_events import ResendBody, SubscriptionBody
+    from moorage.domain.subscriptions import DeadLetter, Subscription
+
+
+def create(call: Call) -> Reply:
+    """POST: subscribe; the only answer that says the secret."""
+    made = subscribe(call.parts, call.caller, _asked(call.body.subscription), dry_run=call.dry_run)
+    view = _view(call, made, secret=True)
+    return Reply(
+        told.OneSubscription(view, dry_run=call.dry_run),
+        status=200 if call.dry_run else None,
+        location=None if call.dry_run else f"{call.base}/subscriptions/{made.id}",
+    )
+
+
+def listing(call: Call) -> Reply:
+    """GET: a page of subscriptions, oldest first."""
+    page = call.page()
+    found = list_subscriptions(
+        call.parts, call.caller, page, all_projects=call.flag("all_projects")
+    )
+    links = call.next_links("subscriptions", [one.id for one in found], page)
+    return Reply(told.Subscriptions([_view(call, one) for one in found], links))
+
+
+def show(call: Call) -> Reply:
+    """GET: one subscription."""
+    found = own_subscription(call.parts, call.caller, call.path["id"])
+    return Reply(told.OneSubscription(_view(call, found)))
+
+
+def delete(call: Call) -> Reply:
+    """DELETE: forget it, with its dead letters."""
+    unsubscribe(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    return Reply()
+
+
+def letters(call: Call) -> Reply:
+    """GET: a page of what was given up, oldest first."""
+    page, id_ = call.page(), call.path["id"]
+    found = dead_letters(call.parts, call.caller, id_, page)
+    links = call.next_links(f"subscriptions/{id_}/dead-letters", [one.id for one in found], page)
+    return Reply(told.DeadLetters([_letter(one) for one in found], links))
+
+
+def send_again(call: Call) -> Reply:
+    """POST: send dead letters once more."""
+    body: ResendBody = call.body.resend
+    number = resend(
+        call.parts,
+        call.caller,
+        call.path["id"],
+        body.dead_letters,
+        call.page(),
+        dry_run=call.dry_run,
+    )
+    return Reply(told.Resent(number, dry_run=call.dry_run))
+
+
+def _asked(body: SubscriptionBody) -> SubscriptionAsk:
+    return SubscriptionAsk(
+        wants=Wants(tuple(body.events), body.lease_id, body.ensemble_id, body.role),
+        url=body.url,
+        name=body.name,
+        secret=body.secret,
+        threshold=Threshold(
+            before=reading.duration(body.before, "subscription.before"),
+            edge=LeaseEdge(body.edge),
+            below=body.below,
+            above_share=body.above_share,
+            flavor=body.flavor,
+            resource_class=body.resource_class,
+            zone=body.zone,
+        ),
+    )
+
+
+def _view(call: Call, one: Subscription, *, secret: bool = False) -> told.Subscription:
+    asked, failing = one.threshold, one.failing_since is not None
+    return told.Subscription(
+        id=one.id,
+        name=one.name,
+        project_id=one.project_id,
+        events=list(one.wants.types),
+        url=one.url,
+        status="failing" if failing else "active",
+        lease_id=one.wants.lease,
+        ensemble_id=one.wants.ensemble,
+        role=one.wants.role,
+        below=asked.below,
+        above_share=asked.above_share,
+        flavor=asked.flavor,
+        resource_class=asked.resource_class,
+        zone=asked.zone,
+        before=None if asked.before is None else format_duration(asked.before),
+        edge=asked.edge.value,
+        delivered=one.delivered,
+        given_up=one.given_up,
+        attempts=one.attempts,
+        failing_since=views.instant(one.failing_since) if one.failing_since else None,
+        next_attempt=format_instant(one.not_before) if failing else None,
+        outcome=one.outcome or None,
+        generation=one.generation,
+        created_at=format_instant(one.created_at),
+        links=[
+            call.link("self", "subscriptions", one.id),
+            call.link("dead_letters", "subscriptions", one.id, "dead-letters"),
+        ],
+        secret=one.secret if secret else UNSET,
+    )
+
+
+def _letter(one: DeadLetter) -> told.DeadLetter:
+    return told.DeadLetter(
+        id=one.id,
+        event=event_view(one.event),
+        problem=one.problem,
+        attempts=one.attempts,
+        given_up_at=format_instant(one.given_up_at),
+        queued=one.queued,
+    )

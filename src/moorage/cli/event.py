@@ -1,0 +1,140 @@
+"""`moorage event list|follow`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, as_json, moment, short, table
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from moorage.client.events import Event, EventCalls
+
+COLUMNS: Final = ("at", "type", "subject", "what")
+_PAGE: Final = 1000
+_WAIT: Final = 20
+"""Seconds that one request waits."""
+_SAID: Final = ("name", "role", "member", "server", "edge", "changed", "missing", "before", "now")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Which events."""
+    add = parser.add_argument
+    add("--type", action="append", default=[], metavar="TYPE", help="such as lease.*; repeatable")
+    add("--subject", metavar="ID", help="only what is about it")
+    add("--after", metavar="CURSOR", help="only what comes after; `now`: from now on")
+    add("--all-projects", action="store_true", help="for operators")
+
+
+def rows(events: Sequence[Event]) -> RenderableType:
+    """A line each."""
+    return table(COLUMNS, [_row(one) for one in events])
+
+
+def _row(one: Event) -> tuple[str, ...]:
+    return moment(one.at), one.type, short(one.subject), what(one)
+
+
+def what(one: Event) -> str:
+    """`name shop, missing 1`: what says most of an event's body."""
+    body = one.body
+    if {"role", "now", "below"} <= body.keys():  # `worker 5 -> 0 (below 3)`
+        before = "-" if body.get("before") is None else body["before"]
+        return f"{body['role']} {before} -> {body['now']} ({body['crossed']} {body['below']})"
+    said = {name: body[name] for name in _SAID if body.get(name)}
+    return ", ".join(f"{name} {_word(value)}" for name, value in said.items())
+
+
+def _word(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+class List(Command):
+    """List what happened, oldest first, with the cursor to go on from."""
+
+    examples = """
+        moorage event list --type lease.* --subject 1f2e3d4c-...
+        moorage event list --after 2f00001-660c9642f134b
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        arguments(parser)
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        found: list[Event] = []
+        bodies: list[object] = []
+        cursor = args.after
+        with self.client() as client:
+            while True:
+                left = _PAGE if args.limit is None else min(args.limit - len(found), _PAGE)
+                page = client.events.page(
+                    cursor,
+                    types=args.type,
+                    subject=args.subject,
+                    limit=left,
+                    all_projects=args.all_projects,
+                )
+                found += page.value.events
+                bodies += page.body["events"]
+                cursor = page.value.cursor
+                if not page.value.more or (args.limit is not None and len(found) >= args.limit):
+                    break
+        body = {"events": bodies, "cursor": cursor, "more": page.value.more}
+        from moorage.cli.output import stack
+
+        return Shown(body, stack(rows(found), f"cursor {cursor}"))
+
+
+class Follow(Command):
+    """Tell what happens as it happens, until you stop it.
+
+    With `-f json` each event is an object on a line of its own.
+    """
+
+    examples = """
+        moorage event follow
+        moorage event follow --type lease.* -f json
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and how many."""
+        arguments(parser)
+        parser.add_argument("--limit", type=int, metavar="N", help="stop after so many")
+
+    def act(self, args: argparse.Namespace) -> None:
+        """Follow."""
+        left = args.limit
+        with self.client() as client:
+            for body, one in _following(client.events, args):
+                if args.form == "table":
+                    line = "  ".join(part for part in _row(one) if part)
+                else:
+                    line = " ".join(as_json(body).split()) if args.form == "json" else as_json(body)
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+                if left is not None and (left := left - 1) <= 0:
+                    return
+
+
+def _following(calls: EventCalls, args: argparse.Namespace) -> Iterator[tuple[object, Event]]:
+    cursor = args.after or "now"
+    while True:
+        page = calls.page(
+            cursor,
+            types=args.type,
+            subject=args.subject,
+            wait=_WAIT,
+            all_projects=args.all_projects,
+        )
+        cursor = page.value.cursor
+        bodies = page.body["events"]
+        yield from zip(bodies, page.value.events, strict=True)

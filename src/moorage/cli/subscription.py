@@ -1,0 +1,244 @@
+"""`moorage subscription create|list|show|delete|deadletters|resend`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.cli.command import Command
+from moorage.cli.event import what
+from moorage.cli.output import Shown, counted, fields, moment, short, stack, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from moorage.client.events import Subscription
+
+
+def which(parser: argparse.ArgumentParser) -> None:
+    """The subscription that a command is about."""
+    parser.add_argument("subscription", metavar="SUBSCRIPTION", help="id, its beginning, or a name")
+
+
+class Create(Command):
+    """Have events delivered to a URL; the secret they are signed with is shown this once."""
+
+    examples = """
+        moorage subscription create --event lease.* --url https://hooks.example.org/moorage
+        moorage subscription create --event lease.time_left --before 24h --url https://...
+        moorage subscription create --event ensemble.max_additional --role worker --below 3 \\
+            --url http://127.0.0.1:9000/hook
+        moorage subscription create --event capacity.threshold --flavor m1.large --zone az1 \\
+            --below 20 --url https://...
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """What, of what, and where to."""
+        add = parser.add_argument
+        add(
+            "--event",
+            action="append",
+            required=True,
+            metavar="TYPE",
+            help="a type such as lease.degraded, or a pattern such as lease.*; repeatable",
+        )
+        add("--url", required=True, metavar="URL", help="where they are delivered")
+        add("--name", default="", help="what you call it")
+        add("--secret", metavar="SECRET", help="whsec_ and base64; one is made without it")
+        add("--lease", metavar="LEASE", help="only of this lease")
+        add("--ensemble", metavar="ENSEMBLE", help="only of this ensemble")
+        add("--role", metavar="ROLE", help="only of this role")
+        add("--below", type=int, metavar="N", help="tell when fewer than N fit")
+        add("--above-share", type=float, metavar="SHARE", help="tell when more is used: 0.9")
+        add("--flavor", metavar="FLAVOR", help="capacity for this flavor (operators)")
+        add("--resource-class", metavar="CLASS", help="capacity of this class (operators)")
+        add("--zone", metavar="ZONE", help="only in this domain, such as a zone or a rack")
+        add("--before", metavar="DURATION", help="tell so long before the edge: 24h")
+        add("--edge", choices=("start", "end"), default="end", help="of a lease (end)")
+        add("--dry-run", action="store_true", help="judge only, write nothing")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Subscribe."""
+        with self.client() as client:
+            body = {
+                "events": args.event,
+                "url": args.url,
+                "name": args.name,
+                "secret": args.secret,
+                "lease_id": args.lease and client.leases.find(args.lease),
+                "ensemble_id": args.ensemble and client.ensembles.find(args.ensemble),
+                "role": args.role,
+                "below": args.below,
+                "above_share": args.above_share,
+                "flavor": args.flavor,
+                "resource_class": args.resource_class,
+                "zone": args.zone,
+                "before": _duration(args.before),
+                "edge": args.edge,
+            }
+            given = {name: value for name, value in body.items() if value not in {None, ""}}
+            answer = client.subscriptions.create(given, dry_run=args.dry_run)
+        one = answer.value
+        if args.dry_run:
+            return Shown(answer.body, f"subscription  {' '.join(one.events)}  can be made")
+        return Shown(
+            answer.body,
+            stack(
+                f"subscription {short(one.id)}  {' '.join(one.events)}  to {one.url}",
+                f"secret {one.secret}",
+            ),
+        )
+
+
+def _duration(text: str | None) -> str | None:
+    """`24h` as `PT24H`."""
+    if text is None:
+        return None
+    from moorage.domain.period import format_duration, parse_duration
+
+    return format_duration(parse_duration(text))
+
+
+class List(Command):
+    """List subscriptions, with how far each has come."""
+
+    examples = "moorage subscription list"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Whose."""
+        parser.add_argument("--all-projects", action="store_true", help="for operators")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            answer = client.subscriptions.all(all_projects=args.all_projects)
+        rows = [
+            (
+                short(one.id),
+                one.name,
+                " ".join(one.events),
+                one.url,
+                one.status,
+                one.delivered,
+                one.given_up,
+            )
+            for one in answer.value
+        ]
+        columns = ["id", "name", "events", "url", "status", "#delivered", "#given up"]
+        return Shown(answer.body, table(columns, rows))
+
+
+class Show(Command):
+    """Show a subscription: what it is for, and what came of its deliveries."""
+
+    examples = "moorage subscription show 1f2e"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Show."""
+        with self.client() as client:
+            answer = client.subscriptions.show(client.subscriptions.find(args.subscription))
+        return Shown(answer.body, fields(_described(answer.value)))
+
+
+def _described(one: Subscription) -> list[tuple[str, object]]:
+    failing = one.failing_since is not None
+    return [
+        ("id", one.id),
+        ("name", one.name or None),
+        ("project", one.project_id),
+        ("events", " ".join(one.events)),
+        ("url", one.url),
+        ("lease", one.lease_id),
+        ("ensemble", one.ensemble_id),
+        ("role", one.role),
+        ("below", one.below),
+        ("above share", one.above_share),
+        ("flavor", one.flavor),
+        ("resource class", one.resource_class),
+        ("zone", one.zone),
+        ("before", f"{one.before} the {one.edge}" if one.before else None),
+        ("status", one.status),
+        ("delivered", one.delivered),
+        ("given up", one.given_up or None),
+        ("failing since", moment(one.failing_since) if failing else None),
+        ("attempts", one.attempts if failing else None),
+        ("next attempt", moment(one.next_attempt) if failing else None),
+        ("last outcome", one.outcome),
+    ]
+
+
+class Delete(Command):
+    """Forget a subscription with its dead letters."""
+
+    examples = "moorage subscription delete 1f2e"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Delete."""
+        with self.client() as client:
+            found = client.subscriptions.find(args.subscription)
+            client.subscriptions.delete(found)
+        return Shown({"deleted": found}, f"subscription {short(found)}  deleted")
+
+
+class DeadLetters(Command):
+    """List the events that were given up for a subscription."""
+
+    examples = "moorage subscription deadletters 1f2e"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        which(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """List."""
+        with self.client() as client:
+            found = client.subscriptions.find(args.subscription)
+            answer = client.subscriptions.dead_letters(found)
+        rows = [
+            (
+                short(one.id),
+                moment(one.event.at),
+                one.event.type,
+                what(one.event),
+                one.problem,
+                "yes" if one.queued else "",
+            )
+            for one in answer.value
+        ]
+        return Shown(answer.body, table(["id", "at", "type", "what", "problem", "queued"], rows))
+
+
+class Resend(Command):
+    """Send dead letters of a subscription once more: those named, or all."""
+
+    examples = """
+        moorage subscription resend 1f2e
+        moorage subscription resend 1f2e 77aa 88bb
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which."""
+        which(parser)
+        parser.add_argument("letters", metavar="ID", nargs="*", help="ids, or their beginnings")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Send again."""
+        from moorage.client.lookup import pick
+
+        with self.client() as client:
+            found = client.subscriptions.find(args.subscription)
+            chosen: list[str] | None = None
+            if args.letters:
+                every = client.subscriptions.dead_letters(found).value
+                items = [{"id": one.id} for one in every]
+                chosen = [pick("dead letter", text, items) for text in args.letters]
+            reply = client.subscriptions.resend(found, chosen)
+        number = int(reply.body["queued"])
+        return Shown(reply.body, f"{counted(number, 'dead letter')} to be sent again")

@@ -1,0 +1,219 @@
+"""Events: what happened in a project, told to people and programs in the order of the ledger.
+
+An event is written by the transaction that causes it, so none is lost and none is invented. Its
+types are the table `EVENT_TYPES`; `domain.happened` says which change means which of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.period import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """One row of the table."""
+
+    name: str
+    subject: str
+    """What the event's subject is the id of."""
+    when: str
+    body: tuple[str, ...]
+    """The fields of its body."""
+
+
+_LEASE: Final = (
+    *("name", "status", "start", "end", "degraded", "missing", "proposal", "ensemble"),
+)
+_DECISION: Final = ("ensemble", "status", "expires_at", "members", "lease")
+_CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
+_YIELDS: Final = ("server", "ends", "declared_end", "order", "of", "why")
+
+EVENT_TYPES: Final = (
+    EventType("lease.pending", "lease", "it is granted", _LEASE),
+    EventType("lease.starting", "lease", "its lead begins: its places are final", _LEASE),
+    EventType("lease.active", "lease", "its start has come: servers may be created", _LEASE),
+    EventType("lease.ending", "lease", "its end has come: its servers are ended", _LEASE),
+    EventType("lease.closed", "lease", "it is over, or cancelled", _LEASE),
+    EventType(
+        "lease.changed",
+        "lease",
+        "its name, period, reservations or places are others",
+        (*_LEASE, "changed"),
+    ),
+    EventType("lease.degraded", "lease", "members lose their places, or cannot use them", _LEASE),
+    EventType("lease.missing", "lease", "the number of members without a place changes", _LEASE),
+    EventType("lease.whole", "lease", "all its members have places again", _LEASE),
+    EventType("lease.claimed", "lease", "a place is claimed in it", ("claim", *_CLAIM)),
+    EventType(
+        "lease.notice",
+        "lease",
+        "an action `notify` that its owner wrote is due",
+        ("name", "start", "end", "edge", "at", "state"),
+    ),
+    EventType(
+        "lease.time_left",
+        "lease",
+        "as much time is left before its start or end as a subscription asks for",
+        ("name", "edge", "at", "left", "subscription"),
+    ),
+    EventType("ensemble.created", "ensemble", "it is described", ("name", "members")),
+    EventType("ensemble.deleted", "ensemble", "it is forgotten", ("name",)),
+    EventType(
+        "ensemble.max_additional",
+        "ensemble",
+        "how many more of a role fit goes below a subscription's number, or is back",
+        ("name", "role", "before", "now", "below", "crossed", "subscription"),
+    ),
+    EventType("decision.held", "decision", "an ensemble is placed and held", _DECISION),
+    EventType("decision.confirmed", "decision", "what is claimed is kept", _DECISION),
+    EventType("decision.closed", "decision", "it is confirmed, and nothing builds", _DECISION),
+    EventType("decision.expired", "decision", "its hold has run out", _DECISION),
+    EventType("decision.released", "decision", "its places are given back", _DECISION),
+    EventType("decision.superseded", "decision", "another takes its place", _DECISION),
+    EventType("claim.building", "claim", "a place is taken for a server", _CLAIM),
+    EventType("claim.active", "claim", "the server is there", _CLAIM),
+    EventType("claim.failed", "claim", "the server could not be built", _CLAIM),
+    EventType("claim.expired", "claim", "the server never came", _CLAIM),
+    EventType("member.warned", "server", "a preemptible server gets an end for a lease", _YIELDS),
+    EventType("member.evicted", "server", "a preemptible server's end has come", _YIELDS),
+    EventType(
+        "member.overrun",
+        "server",
+        "a declared end has passed and the server is there still",
+        ("server", "ended"),
+    ),
+    EventType(
+        "capacity.threshold",
+        "subscription",
+        "what is free, or the share that is used, crosses a subscription's number (operators)",
+        ("flavor", "resource_class", "zone", "before", "now", "below", "above_share", "crossed"),
+    ),
+    EventType(
+        "events.lost",
+        "subscription",
+        "a subscription fell behind for longer than events are kept; only ever delivered",
+        ("before", "subscription"),
+    ),
+)
+"""Every type."""
+
+NAMES: Final = frozenset(one.name for one in EVENT_TYPES)
+THRESHOLDS: Final = frozenset({"lease.time_left", "ensemble.max_additional", "capacity.threshold"})
+"""Types that are told because one subscription asks for them, and to it alone."""
+
+_PATTERN: Final = re.compile(r"\*|[a-z_]+\.(\*|[a-z_]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What a change means, before the ledger says when it was and in which order."""
+
+    type: str
+    project_id: str
+    subject: str
+    generation: int
+    body: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened. `position` is its place in the ledger's order."""
+
+    id: str
+    """The same to whoever hears of it, however often."""
+    type: str
+    project_id: str
+    subject: str
+    at: Instant
+    generation: int
+    """The subject's, after it happened."""
+    position: int
+    body: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class EventCursor:
+    """A place between events: after the one at this position, made at this instant."""
+
+    position: int = 0
+    at: Instant = 0
+
+    def __str__(self) -> str:
+        return f"{self.position:x}-{self.at:x}"
+
+    @classmethod
+    def parse(cls, text: str) -> EventCursor:
+        """Read what `str` wrote.
+
+        Raises:
+            InvalidDescription: it is something else.
+        """
+        position, dash, at = text.partition("-" if not text.startswith("-") else "\0")
+        try:
+            found = cls(int(position, 16), int(at, 16)) if dash else None
+        except ValueError:
+            found = None
+        if found is None or str(found) != text or not 0 <= found.position < 2**63:
+            raise InvalidDescription(f"not a cursor of the event feed: {text!r}", path="after")
+        return found
+
+
+BEGINNING: Final = EventCursor()
+
+_NUMBERS: Final = 20
+"""Bits of a position that number the events of one commit."""
+
+
+def position(revision: int, number: int) -> int:
+    """Where the ledger keeps an event: the `number`th of the commit of a revision."""
+    return (revision << _NUMBERS) + number
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events: types as patterns (`lease.*`, `*`; none: all), and of what."""
+
+    types: tuple[str, ...] = ()
+    subject: str | None = None
+
+    def passes(self, type_: str, subject: str) -> bool:
+        """Whether an event of this type and subject is meant."""
+        if self.subject is not None and subject != self.subject:
+            return False
+        return not self.types or any(matches(one, type_) for one in self.types)
+
+
+EVERYTHING: Final = EventFilter()
+
+
+def matches(pattern: str, type_: str) -> bool:
+    """Whether a type is meant by a pattern: `lease.active`, `lease.*` or `*`."""
+    if pattern == "*":
+        return True
+    family, _, word = pattern.partition(".")
+    return type_ == pattern or (word == "*" and type_.startswith(f"{family}."))
+
+
+def check_pattern(pattern: str, path: str) -> str:
+    """Let a pattern pass that means some type.
+
+    Raises:
+        InvalidDescription: it means none.
+    """
+    if not _PATTERN.fullmatch(pattern) or not any(matches(pattern, one) for one in NAMES):
+        raise InvalidDescription(
+            f"no event has the type {pattern!r}; there are {', '.join(sorted(NAMES))},"
+            " and patterns such as lease.*",
+            path=path,
+        )
+    return pattern

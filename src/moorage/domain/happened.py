@@ -1,0 +1,184 @@
+"""What a changeset means to people: the one place where events are derived from changes.
+
+Pure. Whoever commits says how the things that it replaced stood before (`Before`), and numbers
+what is found. A change that means nothing to anybody is not in the table.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from moorage.domain import changes
+from moorage.domain.effects import EVICTION, EffectKind
+from moorage.domain.events import Happened
+from moorage.domain.period import FOREVER, format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from moorage.domain.changes import Change
+    from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+
+_WARNED: Final = ("server", "ends", "declared_end", "order", "of", "why")
+_OVERRUN: Final = ("server", "ended")
+_NOTICE: Final = ("name", "start", "end", "edge", "at", "state")
+
+
+class Before(Protocol):
+    """How what a change replaced or removed stood before."""
+
+    def lease(self, id_: str) -> Lease | None:
+        """The lease; None: there was none."""
+
+    def decision_state(self, id_: str) -> str | None:
+        """The state of a decision; None: there was none."""
+
+    def owner(self, id_: str) -> tuple[str, str]:
+        """The project and the name of an ensemble that goes."""
+
+
+def happened(every: Iterable[Change], before: Before) -> Iterator[Happened]:
+    """The events of these changes, in their order."""
+    for change in every:
+        tell = _TOLD.get(type(change))
+        if tell is not None:
+            yield from tell(change, before)
+
+
+def _lease(change: changes.PutLease, before: Before) -> Iterator[Happened]:
+    lease, old = change.lease, before.lease(change.lease.id)
+    generation = lease.generation if change.generation is None else change.generation + 1
+    body = _of_lease(lease)
+
+    def told(word: str, **more: object) -> Happened:
+        return Happened(
+            f"lease.{word}", lease.project_id, lease.id, generation, MappingProxyType(body | more)
+        )
+
+    if old is None or old.state is not lease.state:
+        yield told(lease.state.value)
+    if old is not None and (changed := sorted(_changed(old, lease))):
+        yield told("changed", changed=changed)
+    was, missed = (False, 0) if old is None else (old.degraded, old.missing)
+    if lease.degraded and not was:
+        yield told("degraded")
+    if lease.missing != missed and lease.degraded:
+        yield told("missing")
+    if was and not lease.degraded:
+        yield told("whole")
+
+
+def _of_lease(lease: Lease) -> dict[str, object]:
+    return {
+        "name": lease.name,
+        "status": lease.state.value,
+        "start": format_instant(lease.terms.period.start),
+        "end": format_instant(lease.terms.period.end),
+        "degraded": lease.degraded,
+        "missing": lease.missing,
+        "proposal": dict(lease.proposal) or None,
+        "ensemble": lease.ensemble_id,
+    }
+
+
+def _changed(old: Lease, new: Lease) -> Iterator[str]:
+    if old.name != new.name:
+        yield "name"
+    if old.terms.period != new.terms.period:
+        yield "period"
+    if old.reservations != new.reservations:
+        yield "reservations"
+    if old.decision_id != new.decision_id:
+        yield "places"
+
+
+def _decision(change: changes.PutDecision, before: Before) -> Iterator[Happened]:
+    one = change.decision
+    if change.generation is not None and before.decision_state(one.id) == one.state.value:
+        return
+    body = {
+        "ensemble": one.ensemble_id,
+        "status": one.state.value,
+        "expires_at": _instant(one.expires_at),
+        "members": len(one.places),
+        "lease": one.lease_id,
+    }
+    generation = one.generation if change.generation is None else change.generation + 1
+    yield Happened(f"decision.{one.state}", one.project_id, one.id, generation, body)
+
+
+def _claim(change: changes.PutClaim, before: Before) -> Iterator[Happened]:
+    one = change.claim
+    if change.expected_state == one.state.value:
+        return
+    del before
+    body = {
+        "member": str(one.member),
+        "status": one.state.value,
+        "ensemble": one.ensemble_id,
+        "decision": one.decision_id,
+        "server": one.server_id,
+        "lease": one.lease_id,
+    }
+    yield Happened(f"claim.{one.state}", one.project_id, one.id, 0, body)
+    if change.expected_state is None and one.lease_id is not None:
+        claimed = {"claim": one.id, **body}
+        yield Happened("lease.claimed", one.project_id, one.lease_id, 0, claimed)
+
+
+def _ensemble(change: changes.PutEnsemble, before: Before) -> Iterator[Happened]:
+    del before
+    if change.generation is None:
+        one = change.ensemble
+        body = {"name": one.name, "members": len(one.members)}
+        yield Happened("ensemble.created", one.project_id, one.id, one.generation, body)
+
+
+def _no_ensemble(change: changes.DeleteEnsemble, before: Before) -> Iterator[Happened]:
+    project, name = before.owner(change.id)
+    yield Happened("ensemble.deleted", project, change.id, change.generation or 0, {"name": name})
+
+
+def _effect(change: changes.PutEffect, before: Before) -> Iterator[Happened]:
+    """New ones that somebody has to hear of; a notice when its time has come, the first time."""
+    del before
+    effect = change.effect
+    if change.attempts is None and effect.kind is EffectKind.WARN:
+        yield _told("member.warned", effect, _WARNED)
+    elif change.attempts is None and effect.kind is EffectKind.OVERRUN:
+        yield _told("member.overrun", effect, _OVERRUN)
+    elif change.attempts is None and effect.details.get("reason") == EVICTION:
+        yield _told("member.evicted", effect, _WARNED)
+    elif change.attempts == 0 and effect.kind is EffectKind.NOTIFY and "edge" in effect.details:
+        yield _told("lease.notice", effect, _NOTICE)
+
+
+def _told(type_: str, effect: Effect, fields: tuple[str, ...]) -> Happened:
+    """Of the details only what its owner may know: the lease that displaces it is another's."""
+    body = {name: effect.details[name] for name in fields if name in effect.details}
+    return Happened(type_, effect.project_id, effect.subject, 0, body)
+
+
+def _event(change: changes.PutEvent, before: Before) -> Iterator[Happened]:
+    del before
+    yield change.happened
+
+
+def _instant(instant: Instant) -> str | None:
+    return None if instant == FOREVER else format_instant(instant)
+
+
+_TOLD: Final[Mapping[type, Callable[[Any, Before], Iterator[Happened]]]] = MappingProxyType(
+    {
+        changes.PutLease: _lease,
+        changes.PutDecision: _decision,
+        changes.PutClaim: _claim,
+        changes.PutEnsemble: _ensemble,
+        changes.DeleteEnsemble: _no_ensemble,
+        changes.PutEffect: _effect,
+        changes.PutEvent: _event,
+    }
+)

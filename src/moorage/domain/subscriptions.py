@@ -1,0 +1,135 @@
+"""Subscriptions: which events a project wants delivered, where to, and how far that has come.
+
+A subscription reads its project's events in their order, from its own place in them. One that
+cannot be delivered is tried again, and those after it wait; what is given up is a dead letter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.events import THRESHOLDS, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.events import Event
+    from moorage.domain.period import Duration, Instant
+
+
+class LeaseEdge(StrEnum):
+    """The edges of a lease before which one may ask to be told."""
+
+    START = "start"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """Which events a subscription is for; empty fields say nothing."""
+
+    types: tuple[str, ...]
+    """Patterns, as `lease.*`; any one is enough."""
+    lease: str | None = None
+    """Only of this lease: it is the subject, or the body's `lease`."""
+    ensemble: str | None = None
+    """Only of this ensemble: it is the subject, or the body's `ensemble`."""
+    role: str | None = None
+    """Only of this role: the body's `role`, or that of its `member`."""
+
+    def has(self, type_: str) -> bool:
+        """Whether any of its patterns means a type."""
+        return any(matches(one, type_) for one in self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """When a subscription's own events happen; each field is for one type of them."""
+
+    before: Duration | None = None
+    """`lease.time_left`: so long before the edge."""
+    edge: LeaseEdge = LeaseEdge.END
+    below: int | None = None
+    """`ensemble.max_additional`, `capacity.threshold`: fewer than so many fit."""
+    above_share: float | None = None
+    """`capacity.threshold`: a larger share of the class than this is used, from 0 to 1."""
+    flavor: str | None = None
+    resource_class: str | None = None
+    zone: str | None = None
+
+
+NO_THRESHOLD: Final = Threshold()
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Events that one project wants delivered to a URL."""
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str
+    wants: Wants
+    url: str
+    secret: str = field(repr=False)
+    """What deliveries are signed with; told once, to who makes the subscription."""
+    threshold: Threshold = NO_THRESHOLD
+    operator: bool = False
+    """Whether who made it may see the whole cloud."""
+    began: int = 0
+    """The position of the newest event when it was made: later ones are its own."""
+    reached: int = 0
+    """Up to where events are delivered, given up, or not meant."""
+    not_before: Instant = 0
+    """When the next one may be tried: later after a failure, or while somebody tries."""
+    attempts: int = 0
+    """Of the event that is due."""
+    failing_since: Instant | None = None
+    """When the target first failed, if it has not heard anything since."""
+    outcome: str = ""
+    """What came of the last attempt."""
+    delivered: int = 0
+    """How many events it has heard."""
+    given_up: int = 0
+    """How many it has not, and will not unless they are sent again."""
+    standing: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """What its thresholds were last seen at."""
+    generation: int = 0
+    created_at: Instant = 0
+    updated_at: Instant = 0
+
+    def means(self, event: Event) -> bool:
+        """Whether an event of its project is to be delivered."""
+        wants, body = self.wants, event.body
+        if not wants.has(event.type):
+            return False
+        if event.type in THRESHOLDS:
+            return body.get("subscription") == self.id
+        if wants.lease is not None and wants.lease not in {event.subject, body.get("lease")}:
+            return False
+        if wants.ensemble is not None and wants.ensemble not in {
+            event.subject,
+            body.get("ensemble"),
+        }:
+            return False
+        return wants.role is None or wants.role in {body.get("role"), _role(body.get("member"))}
+
+
+def _role(member: object) -> str | None:
+    return None if member is None else str(member).partition("[")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An event that was given up for a subscription. `queued`: it is to be sent once more."""
+
+    id: str
+    subscription_id: str
+    event: Event
+    problem: str
+    attempts: int
+    given_up_at: Instant
+    queued: bool = False

@@ -1,0 +1,79 @@
+"""Settings of events: how long they are kept, and how they are delivered."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.domain.period import format_duration
+from moorage.options.kinds import Setting, duration, one_of, whole
+
+EVENTS: Final = (
+    Setting(
+        "events_kept_for",
+        duration,
+        "30d",
+        "DURATION",
+        "How long events are kept. Who has not read them by then is told so.",
+        show=format_duration,
+    ),
+    Setting(
+        "events_kept",
+        whole(1_000, 100_000_000),
+        "1000000",
+        "N",
+        "How many events are kept, over all projects: the newest.",
+    ),
+    Setting(
+        "subscriptions",
+        whole(0, 10_000),
+        "100",
+        "N",
+        "Subscriptions that a project may have.",
+    ),
+    Setting(
+        "subscription_targets",
+        one_of("auto", "public", "any"),
+        "auto",
+        "WHICH",
+        "Where events are delivered to: public addresses, or any, those of the service's own"
+        " networks too. auto: any where auth is noauth2 on a loopback address, else public.",
+    ),
+    Setting(
+        "deliveries",
+        whole(1, 256),
+        "8",
+        "N",
+        "Deliveries of a worker under way at once. Targets that fail have half of them at most.",
+    ),
+    Setting(
+        "delivery_patience",
+        duration,
+        "1d",
+        "DURATION",
+        "How long an event is tried before it is given up and kept as a dead letter.",
+        show=format_duration,
+    ),
+    Setting(
+        "delivery_longest_wait",
+        duration,
+        "1h",
+        "DURATION",
+        "The longest wait between two attempts; it doubles from 5s on.",
+        show=format_duration,
+    ),
+    Setting(
+        "dead_letters_kept",
+        whole(1, 100_000),
+        "1000",
+        "N",
+        "Dead letters kept of a subscription: the newest.",
+    ),
+    Setting(
+        "threshold_interval",
+        duration,
+        "10s",
+        "DURATION",
+        "How often the thresholds of subscriptions are looked at, at the most.",
+        show=format_duration,
+    ),
+)

@@ -1,0 +1,167 @@
+"""What the ledger tells: events, who wants them, and what could not be delivered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Integer, bindparam, exists, func, or_, select, true
+
+from moorage.domain.errors import NotFound
+from moorage.domain.events import EventCursor, EventFilter
+from moorage.store import bodies, events, tables
+from moorage.usecases.ports import Page, Pending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from moorage.domain.events import Event
+    from moorage.domain.period import Instant
+    from moorage.domain.subscriptions import DeadLetter, Subscription
+    from moorage.store.backends import Backend
+    from moorage.store.session import Session
+    from moorage.usecases.ports import EventPage
+
+_e, _l = tables.events.c, tables.ledger.c
+_s, _d = tables.subscriptions.c, tables.dead_letters.c
+_SUBSCRIPTION: Final = select(_s.body, _s.reached, _s.generation)
+_NUMBER: Final = select(_s.number).where(_s.id == bindparam("marker"))
+_LETTER: Final = select(_d.number).where(_d.id == bindparam("marker"))
+_WAITING: Final = exists().where(
+    _e.project_id == _s.project_id, _e.position > _s.reached, _e.position < bindparam("settled")
+)
+_QUEUED: Final = exists().where(_d.subscription_id == _s.id, _d.queued == true())
+_BEHIND: Final = _s.reached < select(_l.events_start).scalar_subquery()
+_DUE: Final = (
+    _SUBSCRIPTION.where(_s.not_before <= bindparam("now"), or_(_WAITING, _QUEUED, _BEHIND))
+    .order_by(_s.not_before, _s.number)
+    .limit(bindparam("most", type_=Integer))
+)
+_HEARD: Final = select(_s.body, _s.reached, _s.generation).where(
+    _s.project_id == bindparam("project"), _s.reached >= bindparam("position")
+)
+
+
+class ToldStore:
+    """See `usecases.ports.Told`. Every method is a transaction of its own."""
+
+    def __init__(self, backend: Backend, now: Callable[[], Instant]) -> None:
+        self._backend = backend
+        self._now = now
+
+    def page(
+        self, project_id: str | None, after: EventCursor, wanted: EventFilter, limit: int
+    ) -> EventPage:
+        """See `Told`."""
+        return self._backend.read(
+            lambda connection: events.page(connection, project_id, after, wanted, limit)
+        )
+
+    def newest(self) -> EventCursor:
+        """See `Told`."""
+        return self._backend.read(events.newest)
+
+    def oldest(self) -> EventCursor:
+        """See `Told`."""
+        return self._backend.read(events.oldest)
+
+    def latest(self, subject: str, types: Collection[str]) -> Event | None:
+        """See `Told`."""
+        return self._backend.read(lambda connection: events.latest(connection, subject, types))
+
+    def subscription(self, id_: str) -> Subscription:
+        """See `Told`."""
+        wanted = _SUBSCRIPTION.where(_s.id == id_)
+        row = self._backend.read(lambda connection: connection.execute(wanted).one_or_none())
+        if row is None:
+            raise NotFound("subscription", id_)
+        return _subscription(row)
+
+    def subscriptions(self, project_id: str | None, page: Page) -> Sequence[Subscription]:
+        """See `Told`."""
+        wanted = _SUBSCRIPTION
+        if project_id is not None:
+            wanted = wanted.where(_s.project_id == project_id)
+        wanted = wanted.order_by(_s.number).limit(page.limit)
+
+        def work(connection: Session) -> list[Subscription]:
+            query = wanted
+            if page.marker is not None:
+                query = query.where(_s.number > _place(connection, _NUMBER, page.marker))
+            return [_subscription(row) for row in connection.execute(query)]
+
+        return self._backend.read(work)
+
+    def with_thresholds(self) -> Sequence[Subscription]:
+        """See `Told`."""
+        wanted = _SUBSCRIPTION.where(_s.thresholds == true()).order_by(_s.number)
+        found = self._backend.read(lambda connection: connection.execute(wanted).all())
+        return [_subscription(row) for row in found]
+
+    def due(self, limit: int) -> Sequence[Subscription]:
+        """See `Told`."""
+        now = self._now()
+
+        def work(connection: Session) -> list[Subscription]:
+            given = {"now": now, "most": limit, "settled": events.settled(connection)}
+            return [_subscription(row) for row in connection.execute(_DUE, given)]
+
+        return self._backend.read(work)
+
+    def pending(self, one: Subscription, limit: int) -> Pending:
+        """See `Told`."""
+        wanted = EventFilter(one.wants.types)
+
+        def work(connection: Session) -> Pending:
+            start = connection.execute(events.START).one()
+            after = max(one.reached, start.events_start)
+            newest = events.settled(connection) - 1
+            found, last = events.scan(connection, one.project_id, after, wanted, limit)
+            meant = tuple(filter(one.means, events.whole(connection, found)))
+            reached = max(newest, after) if last is None else last.position
+            lost = EventCursor(start.events_start, start.events_start_at)
+            return Pending(meant, reached, lost if one.reached < after else None)
+
+        return self._backend.read(work)
+
+    def heard(self, event: Event) -> Sequence[Subscription]:
+        """See `Told`."""
+        given = {"project": event.project_id, "position": event.position}
+        found = self._backend.read(lambda connection: connection.execute(_HEARD, given).all())
+        every = map(_subscription, found)
+        return [one for one in every if one.began < event.position and one.means(event)]
+
+    def dead_letters(
+        self, subscription_id: str, page: Page, *, queued: bool = False
+    ) -> Sequence[DeadLetter]:
+        """See `Told`."""
+        wanted = select(_d.body).where(_d.subscription_id == subscription_id)
+        if queued:
+            wanted = wanted.where(_d.queued == true())
+        wanted = wanted.order_by(_d.number).limit(page.limit)
+
+        def work(connection: Session) -> list[DeadLetter]:
+            query = wanted
+            if page.marker is not None:
+                query = query.where(_d.number > _place(connection, _LETTER, page.marker))
+            return [bodies.DEAD_LETTER.decode(body) for body in connection.scalars(query)]
+
+        return self._backend.read(work)
+
+    def dead(self, subscription_id: str) -> int:
+        """See `Told`."""
+        wanted = select(func.count()).where(_d.subscription_id == subscription_id)
+        return self._backend.read(lambda connection: int(connection.scalars(wanted).one()))
+
+
+def _subscription(row: Any) -> Subscription:  # noqa: ANN401 - a row of `subscriptions`
+    """Where it has come to is a column: it is passed on without the rest."""
+    one: Subscription = bodies.SUBSCRIPTION.decode(row.body)
+    return replace(one, reached=row.reached, generation=row.generation)
+
+
+def _place(connection: Session, query: Any, marker: str) -> int:  # noqa: ANN401 - a Select
+    place = connection.scalars(query, {"marker": marker}).one_or_none()
+    if place is None:
+        raise NotFound("marker", marker)
+    return int(place)

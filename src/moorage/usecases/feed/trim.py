@@ -1,0 +1,56 @@
+"""Forgetting events that are old or too many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import Changeset, PassEvents, TrimEvents
+from moorage.domain.period import MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.usecases.parts import Parts
+
+AT_ONCE: Final = 5_000
+"""Events forgotten in one transaction."""
+EVERY: Final = 5 * MINUTE
+
+
+def trim(parts: Parts) -> bool:
+    """Forget some; whether there may be more."""
+    limits, told = parts.limits, parts.store.told
+    before = told.oldest()
+    changes = TrimEvents(parts.store.now() - limits.events_age, limits.events, AT_ONCE)
+    parts.store.commit(Changeset((changes,)))
+    return told.oldest() != before
+
+
+def passing(parts: Parts, passed: Sequence[tuple[str, int, int]]) -> None:
+    """Note that there was nothing for these subscriptions."""
+    moved = tuple(one for one in passed if one[1] < one[2])
+    if moved:
+        parts.store.commit(Changeset((PassEvents(moved),)))
+
+
+@dataclass
+class Trimming:
+    """One worker's rounds."""
+
+    parts: Parts
+    _next: float = 0.0
+
+    def look(self) -> bool:
+        """Forget some if it is time; whether there is more to be forgotten now.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        now = self.parts.stopwatch()
+        if now < self._next:
+            return False
+        more = trim(self.parts)
+        if not more:
+            self._next = now + EVERY / SECOND
+        return more
