@@ -237,7 +237,8 @@ TRUNCATE {", ".join(table.name for table in metadata.sorted_tables if table.name
 RESTART IDENTITY;
 DELETE FROM resource_classes WHERE place IS NULL;
 DELETE FROM traits WHERE name LIKE 'CUSTOM%';
-UPDATE ledger SET revision = 0, topology_revision = 0, log_start = 0;
+UPDATE ledger SET revision = 0, topology_revision = 0, log_start = 0, events_start = 0,
+    events_start_at = 0;
 """
 
 

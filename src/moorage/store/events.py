@@ -19,7 +19,7 @@ from moorage.store import bodies, tables
 from moorage.usecases.ports import EventPage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from moorage.domain.events import EventFilter
     from moorage.store.session import Session
@@ -35,7 +35,7 @@ _NEWEST: Final = (
     select(_e.position, _e.at).where(_e.position < _BELOW).order_by(_e.position.desc()).limit(1)
 )
 _AFTER: Final = (
-    select(_e.position, _e.type, _e.subject, _e.at)
+    select(_e.position, _e.id, _e.type, _e.subject, _e.at)
     .where(_e.position > bindparam("after"), _e.position < _BELOW)
     .order_by(_e.position)
     .limit(bindparam("most", type_=Integer))
@@ -45,7 +45,11 @@ _OF_SUBJECT: Final = _AFTER.where(_e.subject == bindparam("subject"))
 _OF_BOTH: Final = _OF_PROJECT.where(_e.subject == bindparam("subject"))
 _WHOLE: Final = (
     select(tables.events)
-    .where(_e.position.in_(bindparam("some", expanding=True)))
+    .where(
+        _e.position >= bindparam("first"),
+        _e.position <= bindparam("last"),
+        _e.id.in_(bindparam("some", expanding=True)),
+    )
     .order_by(_e.position)
 )
 _LATEST: Final = (
@@ -132,8 +136,12 @@ def scan(
     after: int,
     wanted: EventFilter,
     limit: int,
-) -> tuple[list[int], Any]:
-    """Positions of the next events that are wanted; the row looked at last, if there are more."""
+) -> tuple[list[tuple[int, str]], Any]:
+    """The next events that are wanted.
+
+    Returns:
+        Their positions and ids; the row that was looked at last, where there are more.
+    """
     given: dict[str, Any] = {"after": after, "settled": settled(connection), "most": SCANNED}
     query = _AFTER
     if project_id is not None:
@@ -141,7 +149,7 @@ def scan(
     if wanted.subject is not None:
         query = _OF_SUBJECT if project_id is None else _OF_BOTH
         given["subject"] = wanted.subject
-    found: list[int] = []
+    found: list[tuple[int, str]] = []
     last = None
     scanned = connection.execute(query, given)
     for row in scanned:
@@ -149,7 +157,7 @@ def scan(
             return found, last
         last = row
         if wanted.passes(row.type, row.subject):
-            found.append(row.position)
+            found.append((row.position, row.id))
     return found, last if len(scanned) == SCANNED else None
 
 
@@ -157,11 +165,12 @@ def _order(cursor: EventCursor) -> int:
     return cursor.position
 
 
-def whole(connection: Session, positions: Collection[int]) -> tuple[Event, ...]:
-    """The events at these positions, in their order."""
-    if not positions:
+def whole(connection: Session, found: Sequence[tuple[int, str]]) -> tuple[Event, ...]:
+    """The events at these positions, of these ids, in their order."""
+    if not found:
         return ()
-    return tuple(_event(row) for row in connection.execute(_WHOLE, {"some": list(positions)}))
+    given = {"first": found[0][0], "last": found[-1][0], "some": [id_ for _, id_ in found]}
+    return tuple(map(_event, connection.execute(_WHOLE, given)))
 
 
 def _event(row: Any) -> Event:  # noqa: ANN401 - a row of `events`

@@ -58,8 +58,8 @@ def subscribe(
     if not wants.types:
         raise InvalidDescription("say which events", path=_EVENTS)
     check_target(ask.url, public_only=parts.limits.public_targets)
-    _check_things(parts, caller, wants, ask.threshold)
     _check_threshold(caller, wants, ask.threshold)
+    _check_things(parts, caller, wants, ask.threshold)
     now, newest = parts.store.now(), parts.store.told.newest()
     made = Subscription(
         id=parts.ids.uuid(),

@@ -1,0 +1,220 @@
+"""The store contract: events in the order of commits, none missed, none invented, old ones gone."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.contract.test_store_leases import LEASE, effect
+
+from moorage.domain.changes import (
+    Changeset,
+    DeleteSubscription,
+    DropDeadLetters,
+    PassEvents,
+    PutDeadLetters,
+    PutEffect,
+    PutEvent,
+    PutLease,
+    PutSubscription,
+    TrimEvents,
+)
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    DuplicateName,
+    EventsLost,
+    LimitExceeded,
+    NotFound,
+)
+from moorage.domain.events import (
+    BEGINNING,
+    EVERYTHING,
+    Event,
+    EventCursor,
+    EventFilter,
+    Happened,
+)
+from moorage.domain.leases import LeaseState
+from moorage.domain.subscriptions import DeadLetter, Subscription, Wants
+from moorage.store import open_store
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import SetClock
+
+    from moorage.domain.changes import Change
+    from moorage.store import Ledger
+
+SUBSCRIPTION = Subscription("s", "p", "u", "mine", Wants(("lease.*",)), "http://h/", "whsec_")
+
+
+def write(store: Ledger, *changes: Change) -> None:
+    store.commit(Changeset(tuple(changes)))
+
+
+def event(subject: str, type_: str = "lease.notice", project: str = "p") -> PutEvent:
+    return PutEvent(Happened(type_, project, subject, 0, {"n": subject}))
+
+
+def subjects(store: Ledger, after: EventCursor = BEGINNING, limit: int = 1_000) -> list[str]:
+    return [one.subject for one in store.told.page("p", after, EVERYTHING, limit).events]
+
+
+def test_events_are_what_changes_mean_and_a_refused_commit_tells_nothing(
+    store: Ledger, clock: SetClock
+) -> None:
+    write(store, PutLease(LEASE, None))
+    clock.instant = 2_000
+    with pytest.raises(DuplicateName):
+        write(store, PutEffect(effect("f", 1), None), event("x"), PutLease(LEASE, None))
+    active = replace(LEASE, state=LeaseState.ACTIVE, degraded=True, missing=1)
+    write(store, PutLease(active, 0), event("y"))
+    found = store.told.page("p", BEGINNING, EVERYTHING, 10).events
+    assert [(one.type, one.subject, one.at, one.generation) for one in found] == [
+        ("lease.pending", "l", 1_000, 0),
+        ("lease.active", "l", 2_000, 1),
+        ("lease.degraded", "l", 2_000, 1),
+        ("lease.missing", "l", 2_000, 1),
+        ("lease.notice", "y", 2_000, 0),
+    ]
+    assert len({one.id for one in found}) == len(found)
+    assert store.told.latest("l", ("lease.degraded", "lease.active")) == found[2]
+
+
+def test_pages_go_on_where_the_last_one_ended(store: Ledger) -> None:
+    write(store, *(event(f"e{number}") for number in range(5)))
+    write(store, event("other", project="q"), event("e5"), event("e6", "lease.active"))
+    first = store.told.page("p", BEGINNING, EVERYTHING, 4)
+    assert ([one.subject for one in first.events], first.more) == (["e0", "e1", "e2", "e3"], True)
+    second = store.told.page("p", first.cursor, EVERYTHING, 4)
+    assert ([one.subject for one in second.events], second.more) == (["e4", "e5", "e6"], False)
+    assert second.cursor == store.told.newest()
+    assert store.told.page("p", second.cursor, EVERYTHING, 4).events == ()
+    only = store.told.page(None, BEGINNING, EventFilter(("lease.active",)), 4)
+    assert [one.subject for one in only.events] == ["e6"]
+    assert [
+        one.subject for one in store.told.page("p", BEGINNING, EventFilter((), "e5"), 4).events
+    ] == ["e5"]
+
+
+def test_what_was_forgotten_is_told_with_where_to_go_on(store: Ledger, clock: SetClock) -> None:
+    write(store, event("a"))
+    begun = store.told.newest()
+    clock.instant = 5_000
+    write(store, event("b"), event("c"))
+    quiet = replace(SUBSCRIPTION, id="q", project_id="quiet")
+    write(store, PutSubscription(SUBSCRIPTION, None), PutSubscription(quiet, None))
+    write(store, TrimEvents(before=5_000, keep=10, most=10))
+    assert subjects(store, begun) == ["b", "c"]
+    write(store, TrimEvents(before=0, keep=1, most=10))
+    with pytest.raises(EventsLost) as lost:
+        subjects(store, begun)
+    assert lost.value.before == 5_000
+    assert subjects(store, EventCursor.parse(lost.value.oldest)) == ["c"]
+    assert subjects(store) == ["c"]
+    with pytest.raises(EventsLost, match="no event at the cursor"):
+        subjects(store, replace(store.told.newest(), at=7))
+    # Nothing of the quiet project's was lost; of the other's, some.
+    pending = store.told.pending(store.told.subscription("s"), 10)
+    assert (pending.lost is not None, [one.subject for one in pending.events]) == (True, ["c"])
+    assert store.told.pending(store.told.subscription("q"), 10).lost is None
+
+
+def test_a_page_costs_the_same_however_far_behind_its_reader_is(store: Ledger) -> None:
+    for start in range(0, 6_000, 1_000):
+        write(store, *(event(f"e{start + n}", "lease.active") for n in range(1_000)))
+    write(store, event("last"))
+    found: list[Event] = []
+    cursor, pages = BEGINNING, 0
+    more = True
+    while more:
+        page = store.told.page("p", cursor, EventFilter(("lease.notice",)), 10)
+        cursor, more, pages = page.cursor, page.more, pages + 1
+        found += page.events
+    assert ([one.subject for one in found], pages) == (["last"], 4)
+
+
+def test_readers_beside_many_writers_miss_nothing(database_url: str) -> None:
+    """Each page begins where the last ended; positions only grow, and every event comes once."""
+    writers, each = 4, 15
+    stores = [open_store(database_url) for _ in range(writers + 1)]
+    done = threading.Event()
+    found: list[str] = []
+
+    def work(number: int) -> None:
+        for n in range(each):
+            write(stores[number], event(f"{number}.{n}"), event(f"{number}.{n}+"))
+
+    def follow() -> None:
+        cursor = stores[-1].told.newest()
+        while True:
+            last = done.is_set()
+            page = stores[-1].told.page("p", cursor, EVERYTHING, 7)
+            assert page.cursor.position >= cursor.position
+            cursor = page.cursor
+            found.extend(one.subject for one in page.events)
+            if last and not page.more:
+                return
+
+    reader = threading.Thread(target=follow)
+    reader.start()
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    reader.join()
+    for one in stores:
+        one.close()
+    assert len(found) == len(set(found)) == writers * each * 2
+    for number in range(writers):
+        mine = [one for one in found if one.startswith(f"{number}.")]
+        assert mine == [f"{number}.{n}{s}" for n in range(each) for s in ("", "+")]
+
+
+def test_a_subscription_is_written_over_what_was_seen_only(store: Ledger) -> None:
+    write(store, PutSubscription(SUBSCRIPTION, None, limit=1))
+    with pytest.raises(LimitExceeded):
+        write(store, PutSubscription(replace(SUBSCRIPTION, id="t"), None, limit=1))
+    stored = store.told.subscription("s")
+    assert stored == SUBSCRIPTION
+    write(store, PutSubscription(replace(stored, attempts=3), 0))
+    with pytest.raises(ConcurrentUpdate):
+        write(store, PutSubscription(stored, 0))
+    write(store, PassEvents((("s", 0, 70), ("gone", 0, 1))))
+    write(store, PassEvents((("s", 0, 90),)))
+    stored = store.told.subscription("s")
+    assert (stored.reached, stored.attempts, stored.generation) == (70, 3, 1)
+    assert [one.id for one in store.told.subscriptions("p", Page())] == ["s"]
+    assert store.told.subscriptions("p", Page(marker="s")) == []
+    write(store, DeleteSubscription("s"))
+    with pytest.raises(NotFound):
+        store.told.subscription("s")
+
+
+def test_due_are_those_of_whose_project_something_happened(store: Ledger, clock: SetClock) -> None:
+    other = replace(SUBSCRIPTION, id="o", project_id="q")
+    write(store, PutSubscription(SUBSCRIPTION, None), PutSubscription(other, None))
+    assert store.told.due(10) == []
+    write(store, event("a", "claim.active"), event("b", "lease.active"))
+    (due,) = store.told.due(10)
+    assert due.id == "s"
+    assert [one.subject for one in store.told.pending(due, 10).events] == ["b"]
+    write(store, PutSubscription(replace(due, not_before=clock.instant + 1), 0))
+    assert store.told.due(10) == []
+
+
+def test_dead_letters_stay_until_they_are_dropped_or_too_many(store: Ledger) -> None:
+    write(store, PutSubscription(SUBSCRIPTION, None), event("a"))
+    (one,) = store.told.page("p", BEGINNING, EVERYTHING, 1).events
+    letters = tuple(DeadLetter(f"d{n}", "s", one, "away", 3, 1_000) for n in range(3))
+    write(store, PutDeadLetters("s", letters, keep=2))
+    assert store.told.dead_letters("s", Page()) == list(letters[1:])
+    write(store, PutDeadLetters("s", (replace(letters[1], queued=True),), keep=2))
+    assert [one.id for one in store.told.dead_letters("s", Page(), queued=True)] == ["d1"]
+    assert [one.id for one in store.told.due(10)] == ["s"]
+    write(store, DropDeadLetters("s", ("d1",)))
+    assert store.told.dead("s") == 1

@@ -1,0 +1,44 @@
+"""Where deliveries may go."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.domain.errors import Forbidden, InvalidDescription
+from moorage.domain.targets import check_target, is_public
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0"),
+        *("100.64.0.1", "::1", "fe80::1%eth0", "fc00::1", "::ffff:10.0.0.1", "224.0.0.1", "::"),
+    ],
+)
+def test_own_networks_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
+def test_others_are(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "hook", "ftp://a/", "http://", "http://u:p@a/", "http://a:0/", "http://a:70000/"),
+        *("http://a b/", "http://a/\n", "http://a/#x\x00", "http://" + "a" * 2000),
+    ],
+)
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(InvalidDescription):
+        check_target(url, public_only=False)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "10.0.0.7", "x.internal"])
+def test_own_addresses_are_refused_where_only_public_ones_are_allowed(host: str) -> None:
+    check_target(f"http://{host}:9000/hook", public_only=False)
+    with pytest.raises(Forbidden):
+        check_target(f"http://{host}:9000/hook", public_only=True)
+    check_target("https://hooks.example.org/x?y=1", public_only=True)

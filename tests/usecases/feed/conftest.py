@@ -1,0 +1,63 @@
+"""A service with a clock one sets, and receivers on loopback."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moorage.domain.changes import Changeset, PutEvent
+from moorage.domain.events import Happened
+from moorage.outward.subscriber import Subscriber
+from moorage.usecases.feed.deliver import Delivery, Turn, deliver
+
+if TYPE_CHECKING:
+    from moorage.domain.subscriptions import Subscription
+    from moorage.testing.service import Service
+
+
+@dataclass
+class Post:
+    """Deliveries of one replica, taken when the test says so."""
+
+    service: Service
+    delivery: Delivery = field(default_factory=lambda: Delivery(Subscriber(5.0, public_only=False)))
+
+    def once(self) -> list[Turn]:
+        """One turn for each that is due."""
+        store = self.service.store
+        return [deliver(self.service.parts, self.delivery, one) for one in store.told.due(100)]
+
+    def subscribed(self, url: str, *events: str, **more: Any) -> dict[str, Any]:
+        """A subscription made by the tenant."""
+        body = {"subscription": {"url": url, "events": list(events or ("lease.*",)), **more}}
+        answer = self.service.call("POST", "/subscriptions", body)
+        assert answer.status_code == 201, answer.text
+        found: dict[str, Any] = answer.json["subscription"]
+        return found
+
+    def stored(self, id_: str) -> Subscription:
+        """As the ledger has it."""
+        return self.service.store.told.subscription(id_)
+
+    def happen(self, *subjects: str, type_: str = "lease.active") -> None:
+        """Events of the tenant's project, each in a commit of its own."""
+        for one in subjects:
+            told = PutEvent(Happened(type_, "project-a", one, 0, {"n": one}))
+            self.service.store.commit(Changeset((told,)))
+
+    def with_send(self, send: Any) -> Post:
+        """The same with another way to send."""
+        return Post(self.service, replace(self.delivery, send=send))
+
+
+@pytest.fixture
+def post(service: Service) -> Post:
+    return Post(service)
+
+
+def heard(requests: Any) -> list[str]:
+    """The subjects a receiver was told of, in order."""
+    return [json.loads(one.body)["subject"] for one in requests]

@@ -1,0 +1,165 @@
+"""Thresholds: told when they are crossed, once, and again after they were back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.outward.conftest import Receiver, receiver
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import Changeset, DropBookings, PutBookings
+from moorage.domain.consumers import Consumer
+from moorage.domain.events import BEGINNING, EventFilter
+from moorage.domain.period import DAY, FOREVER, HOUR, Period, format_instant
+from moorage.testing.service import OPERATOR, Service
+from moorage.usecases.feed.thresholds import Thresholds
+
+__all__ = ["receiver"]
+
+if TYPE_CHECKING:
+    import pytest
+    from tests.usecases.feed.conftest import Post
+
+
+def looked(service: Service, thresholds: Thresholds | None = None) -> Thresholds:
+    """Look now, whatever the interval."""
+    found = thresholds or Thresholds(service.parts)
+    found._next = 0.0
+    found.look()
+    return found
+
+
+def told(service: Service, type_: str) -> list[dict[str, Any]]:
+    page = service.store.told.page(None, BEGINNING, EventFilter((type_,)), 100)
+    return [dict(one.body) for one in page.events]
+
+
+def fill(service: Service) -> frozenset[str]:
+    """Neighbours arrive, and take what is left of every host."""
+    snapshot = service.store.snapshot()
+    columns = snapshot.classes["VCPU"]
+    left = columns.capacity - columns.peak
+    consumers = set()
+    for row, free in zip(columns.rows.tolist(), left.tolist(), strict=True):
+        if not free:
+            continue
+        consumer = service.parts.ids.uuid()
+        booking = Booking(
+            consumer,
+            snapshot.uuids[row],
+            {"VCPU": free},
+            Period(snapshot.taken_at, FOREVER),
+            BookingState.HELD,
+            lapses_at=FOREVER,
+        )
+        put = PutBookings(Consumer(consumer, "neighbours"), (booking,))
+        service.store.commit(Changeset((put,)))
+        consumers.add(consumer)
+    return frozenset(consumers)
+
+
+def crew(service: Service, count: int) -> str:
+    body = {
+        "name": "crew",
+        "members": [{"name": "crew", "count": count, "flavor": "m1.xlarge"}],
+        "policies": [
+            {"name": "one", "type": "anti-affinity", "members": ["crew"], "level": "host"}
+        ],
+        "decide": {"hold": "PT1H"},
+    }
+    answer = service.call("POST", "/ensembles", {"ensemble": body})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json["ensemble"]["id"])
+
+
+def test_room_for_a_role_is_told_when_it_goes_below_and_when_it_is_back(
+    post: Post, receiver: Receiver
+) -> None:
+    service = post.service
+    post.subscribed(receiver.url, "ensemble.max_additional", role="crew", below=3, name="few")
+    ensemble = crew(service, 2)
+    thresholds = looked(service)
+    before = told(service, "ensemble.max_additional")
+    assert before == []
+    neighbours = fill(service)
+    looked(service, thresholds)
+    (one,) = told(service, "ensemble.max_additional")
+    assert (one["role"], one["now"], one["below"], one["crossed"]) == ("crew", 0, 3, "below")
+    assert one["before"] >= 3
+    looked(service, thresholds)
+    looked(service)  # another worker
+    assert len(told(service, "ensemble.max_additional")) == 1
+    post.once()
+    assert [json.loads(request.body)["subject"] for request in receiver.requests] == [ensemble]
+    service.store.commit(Changeset((DropBookings(neighbours),)))
+    looked(service, thresholds)
+    assert told(service, "ensemble.max_additional")[-1]["crossed"] == "back"
+
+
+def test_nothing_is_computed_while_nothing_moves(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = post.service
+    post.subscribed("http://127.0.0.1:9/", "ensemble.max_additional", role="crew", below=3)
+    crew(service, 2)
+    thresholds = looked(service)
+
+    def solve(*_: object, **__: object) -> object:
+        raise AssertionError
+
+    monkeypatch.setattr(type(service.parts.solver), "solve", solve)
+    post.happen("a")  # the ledger moves, the fleet does not
+    looked(service, thresholds)
+    assert thresholds.look() is False  # before its time it does not even ask the ledger
+
+
+def test_time_left_is_told_once_for_each_end(post: Post) -> None:
+    service = post.service
+    post.subscribed("http://127.0.0.1:9/", "lease.time_left", before="PT24H")
+    now = service.clock.instant
+    body = {
+        "name": "shop",
+        "start": format_instant(now),
+        "end": format_instant(now + 2 * DAY),
+        "amount": {"count": 2, "flavor": "m1.xlarge"},
+    }
+    answer = service.call("POST", "/leases", {"lease": body})
+    assert answer.status_code == 201, answer.text
+    lease = answer.json["lease"]
+    looked(service)
+    assert told(service, "lease.time_left") == []
+    service.clock.pass_by(DAY + HOUR)
+    looked(service)
+    looked(service)
+    (one,) = told(service, "lease.time_left")
+    assert (one["name"], one["edge"], one["left"]) == ("shop", "end", "PT23H")
+    later = {"lease": {"end": format_instant(now + 3 * DAY)}}
+    changed = service.call("PATCH", f"/leases/{lease['id']}", later, headers={"If-Match": "*"})
+    assert changed.status_code == 200, changed.text
+    looked(service)
+    assert len(told(service, "lease.time_left")) == 1
+    service.clock.pass_by(DAY)
+    looked(service)
+    assert len(told(service, "lease.time_left")) == 2
+
+
+def test_capacity_is_told_to_operators_by_number_and_by_share(post: Post) -> None:
+    service = post.service
+    for more in (
+        {"flavor": "m1.xlarge", "below": 3},
+        {"resource_class": "VCPU", "above_share": 0.9},
+        {"resource_class": "VCPU", "below": 1, "zone": "nowhere"},
+    ):
+        asked = {"url": "http://127.0.0.1:9/", "events": ["capacity.threshold"], **more}
+        answer = service.call("POST", "/subscriptions", {"subscription": asked}, caller=OPERATOR)
+        assert answer.status_code == 201, answer.text
+    thresholds = looked(service)
+    (nowhere,) = told(service, "capacity.threshold")
+    assert (nowhere["zone"], nowhere["now"]) == ("nowhere", 0)
+    fill(service)
+    looked(service, thresholds)
+    _, number, share = told(service, "capacity.threshold")
+    assert (number["flavor"], number["now"], number["crossed"]) == ("m1.xlarge", 0, "over")
+    assert (share["resource_class"], share["now"], share["crossed"]) == ("VCPU", 1.0, "over")
+    assert number["before"] > 3
