@@ -22,7 +22,7 @@ HOMES: Mapping[str, tuple[str, ...]] = {
     "oslo_config": ("settings/*", "http/keystone.py", "http/policy_file.py"),
     "oslo_policy": ("http/policy_file.py",),
     "keystonemiddleware": ("http/*",),
-    "httpx": ("client/*", "outward/webhook.py", "testing/*"),
+    "httpx": ("client/*", "outward/webhook.py", "outward/subscriber.py", "testing/*"),
     "cliff": ("cli/*",),
     "rich": ("cli/*",),
     "prometheus_client": ("telemetry/*",),

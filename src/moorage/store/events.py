@@ -1,4 +1,4 @@
-"""Reading events in the order of the ledger, none of them missed (ADR-0011).
+"""Reading events in the order of the ledger, none of them missed (ADR-0007).
 
 An event's position is its commit's revision and a number in it. Where writers come one at a time,
 whoever sees a revision sees all before it. On PostgreSQL a commit's revision is its transaction's
