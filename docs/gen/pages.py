@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gen import (
     commands,
+    events,
     metrics,
     microversions,
     native_api,
@@ -26,6 +27,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/policies.md": policies.page,
     "reference/microversions.md": microversions.page,
     "reference/settings.md": settings.page,
+    "reference/events.md": events.page,
     "reference/metrics.md": metrics.page,
     "reference/rules.md": rules.page,
     "reference/cli.md": commands.page,

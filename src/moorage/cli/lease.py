@@ -51,6 +51,7 @@ def _described(one: Lease) -> RenderableType:
             ("degraded", "yes" if one.degraded else None),
             ("missing", one.missing or None),
             ("proposal", told_lease.proposal(one)),
+            ("notify", told_lease.notified(one)),
             ("guarantee", one.guarantee),
             ("start", minute(one.start)),
             ("end", minute(one.end)),

@@ -75,7 +75,7 @@ class Create(Command):
                 "before": _duration(args.before),
                 "edge": args.edge,
             }
-            given = {name: value for name, value in body.items() if value not in {None, ""}}
+            given = {name: value for name, value in body.items() if value not in (None, "")}
             answer = client.subscriptions.create(given, dry_run=args.dry_run)
         one = answer.value
         if args.dry_run:
@@ -123,7 +123,7 @@ class List(Command):
             )
             for one in answer.value
         ]
-        columns = ["id", "name", "events", "url", "status", "#delivered", "#given up"]
+        columns = ["id", "name", "events", "url", "status", "#told", "#dead"]
         return Shown(answer.body, table(columns, rows))
 
 

@@ -47,6 +47,11 @@ def proposal(one: Lease) -> str | None:
     return explanation.relaxation({"change": one.proposal, "result": "all have places"})
 
 
+def notified(one: Lease) -> str | None:
+    """`sent to 1 subscription`; nothing where nobody had to be told."""
+    return f"sent to {counted(one.notified, 'subscription')}" if one.notified else None
+
+
 def binding(one: Lease) -> str:
     """`planned`, which says that hosts are not final yet, or `bound`."""
     return "planned (hosts may still change)" if one.binding == "planned" else one.binding

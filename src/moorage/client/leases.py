@@ -74,6 +74,7 @@ class Lease(msgspec.Struct, frozen=True):
     binding: str = ""
     reservations: list[Reservation] = []
     displaced: Displaced = Displaced()
+    notified: int | None = None
 
 
 class Granted(msgspec.Struct, frozen=True):

@@ -51,7 +51,12 @@ EVENT_TYPES: Final = (
         (*_LEASE, "changed"),
     ),
     EventType("lease.degraded", "lease", "members lose their places, or cannot use them", _LEASE),
-    EventType("lease.missing", "lease", "the number of members without a place changes", _LEASE),
+    EventType(
+        "lease.missing",
+        "lease",
+        "the number of members without a place changes, or there is a proposal for them",
+        _LEASE,
+    ),
     EventType("lease.whole", "lease", "all its members have places again", _LEASE),
     EventType("lease.claimed", "lease", "a place is claimed in it", ("claim", *_CLAIM)),
     EventType(

@@ -63,9 +63,10 @@ def _lease(change: changes.PutLease, before: Before) -> Iterator[Happened]:
     if old is not None and (changed := sorted(_changed(old, lease))):
         yield told("changed", changed=changed)
     was, missed = (False, 0) if old is None else (old.degraded, old.missing)
+    proposed = old is not None and bool(old.proposal)
     if lease.degraded and not was:
         yield told("degraded")
-    if lease.missing != missed and lease.degraded:
+    if lease.degraded and (lease.missing != missed or (lease.proposal and not proposed)):
         yield told("missing")
     if was and not lease.degraded:
         yield told("whole")
@@ -79,8 +80,18 @@ def _of_lease(lease: Lease) -> dict[str, object]:
         "end": format_instant(lease.terms.period.end),
         "degraded": lease.degraded,
         "missing": lease.missing,
-        "proposal": dict(lease.proposal) or None,
+        "proposal": _proposed(lease.proposal),
         "ensemble": lease.ensemble_id,
+    }
+
+
+def _proposed(change: Mapping[str, object]) -> dict[str, object] | None:
+    """`{"policy": "one-per-host", "max_per_domain": [1, 2]}`, as the API has it."""
+    if not change:
+        return None
+    return {
+        str(change["subject"]): change["name"],
+        str(change["field"]): [change["before"], change["after"]],
     }
 
 

@@ -81,6 +81,8 @@ class Lease(Struct, frozen=True):
     links: list[Link]
     displaced: Displaced | UnsetType = UNSET
     """Who ends early for it; nobody once it is closed. Absent in listings."""
+    notified: int | UnsetType = UNSET
+    """While degraded: how many subscriptions have been told so. Absent in listings."""
 
 
 class OneLease(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from moorage.api.native import answers_leases as told
 from moorage.api.native import reading, views, views_leases
@@ -22,6 +22,7 @@ from moorage.usecases.leases.create import LeaseAsk, create_lease
 from moorage.usecases.leases.view import (
     displaced_by,
     list_leases,
+    notified,
     own_lease,
     remaining,
     remaining_in,
@@ -88,6 +89,8 @@ def show(call: Call) -> Reply:
     store = call.parts.store
     lease = own_lease(store, call.caller, call.path["id"])
     view = views_leases.lease_view(call, lease, remaining(store, lease), displaced_by(store, lease))
+    if lease.degraded:
+        view = structs.replace(view, notified=notified(store, lease))
     return Reply(told.OneLease(view), generation=lease.generation)
 
 

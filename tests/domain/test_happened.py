@@ -1,0 +1,134 @@
+"""What changes mean to people; nothing of another project is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.contract.test_store_leases import LEASE
+
+from moorage.domain.changes import PutClaim, PutEffect, PutLease
+from moorage.domain.decisions import Claim, ClaimState
+from moorage.domain.effects import EVICTION, Effect, EffectKind, EffectState
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
+from moorage.domain.happened import happened
+from moorage.domain.leases import LeaseState
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.leases import Lease
+
+BODIES = {one.name: set(one.body) for one in EVENT_TYPES}
+PROPOSAL = {"subject": "policy", "name": "one", "field": "max", "before": 1, "after": 2}
+
+
+@dataclass
+class Stood:
+    """How things stood before."""
+
+    stored: Lease | None = None
+
+    def lease(self, id_: str) -> Lease | None:
+        del id_
+        return self.stored
+
+    def decision_state(self, id_: str) -> str | None:
+        raise AssertionError(id_)
+
+    def owner(self, id_: str) -> tuple[str, str]:
+        raise AssertionError(id_)
+
+
+def told(change: Change, before: Lease | None = None) -> list[str]:
+    found = list(happened((change,), Stood(before)))
+    for one in found:
+        assert set(one.body) == BODIES[one.type]
+    return [one.type for one in found]
+
+
+def moved(**fields: object) -> list[str]:
+    return told(PutLease(replace(LEASE, **fields), 3), LEASE)  # type: ignore[arg-type]  # of a lease
+
+
+def test_a_lease_tells_its_states_and_what_becomes_of_it() -> None:
+    assert told(PutLease(LEASE, None)) == ["lease.pending"]
+    for state in set(LeaseState) - {LeaseState.PENDING}:
+        assert moved(state=state) == [f"lease.{state}"]
+    assert moved() == []
+    assert moved(updated_at=7, digest="other") == []
+    assert moved(name="b") == ["lease.changed"]
+    assert moved(degraded=True) == ["lease.degraded"]
+    assert moved(degraded=True, missing=2) == ["lease.degraded", "lease.missing"]
+    assert moved(degraded=True, proposal=PROPOSAL) == ["lease.degraded", "lease.missing"]
+    hurt = replace(LEASE, degraded=True, missing=2, proposal=PROPOSAL)
+    (one,) = happened((PutLease(replace(hurt, missing=1), 4),), Stood(hurt))
+    assert (one.type, one.generation, one.body["missing"]) == ("lease.missing", 5, 1)
+    assert one.body["proposal"] == {"policy": "one", "max": [1, 2]}
+    assert told(PutLease(LEASE, 4), hurt) == ["lease.whole"]
+
+
+def test_who_yields_is_told_without_whom_it_yields_to() -> None:
+    details = {
+        "lease": "of-another-project",
+        "needed_at": "2026-11-21T09:00:00Z",
+        "server": "s",
+        "ends": "2026-11-21T08:55:00Z",
+        "declared_end": "never",
+        "order": 1,
+        "of": 1,
+        "why": "fewest units first",
+    }
+    warning = Effect("w", EffectKind.WARN, "s", "p", 1, 1, details=details)
+    assert told(PutEffect(warning, None)) == ["member.warned"]
+    (one,) = happened((PutEffect(warning, None),), Stood())
+    assert "of-another-project" not in str(one.body)
+    assert told(PutEffect(replace(warning, state=EffectState.DONE), 1)) == []
+    ended = Effect("d", EffectKind.DELETE, "s", "p", 1, 1, details={**details, "reason": EVICTION})
+    (one,) = happened((PutEffect(ended, None),), Stood())
+    assert (one.type, one.subject) == ("member.evicted", "s")
+
+
+def test_a_notice_is_told_when_its_time_has_come_and_once() -> None:
+    details = {
+        "name": "shop",
+        "start": "a",
+        "end": "b",
+        "edge": "on_end",
+        "at": "b",
+        "state": "active",
+        "lease": "l",
+    }
+    notice = Effect("n", EffectKind.NOTIFY, "l", "p", 1, 1, details=details)
+    assert told(PutEffect(notice, None)) == []
+    assert told(PutEffect(replace(notice, attempts=1), 0)) == ["lease.notice"]
+    assert told(PutEffect(replace(notice, attempts=2), 1)) == []
+    assert told(PutEffect(replace(notice, state=EffectState.DONE), 0)) == ["lease.notice"]
+
+
+def test_a_claim_in_a_lease_is_told_of_both() -> None:
+    claim = Claim("c", "d", "e", "p", MemberName("web", 0), ClaimState.BUILDING, lease_id="l")
+    assert told(PutClaim(claim, None)) == ["claim.building", "lease.claimed"]
+    assert told(PutClaim(replace(claim, lease_id=None), None)) == ["claim.building"]
+    active = replace(claim, state=ClaimState.ACTIVE)
+    assert told(PutClaim(active, "building")) == ["claim.active"]
+    assert told(PutClaim(active, "active")) == []
+
+
+@pytest.mark.parametrize("text", ["", "1", "-", "1-", "01-2", "1-0x2", "A-1", "1-2-3", "\uff11-2"])
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    with pytest.raises(InvalidDescription):
+        EventCursor.parse(text)
+    assert EventCursor.parse(str(EventCursor(77, 9))) == EventCursor(77, 9)
+
+
+def test_patterns_mean_types() -> None:
+    assert matches("*", "lease.active")
+    assert matches("lease.*", "lease.active")
+    assert not matches("lease.*", "leases.active")
+    assert not matches("lease.act", "lease.active")
+    for bad in ("", "lease", "*.active", "lease.**", "moon.*", "lease.bogus"):
+        with pytest.raises(InvalidDescription):
+            check_pattern(bad, "x")
