@@ -36,7 +36,7 @@ _LEASE: Final = (
 )
 _DECISION: Final = ("ensemble", "status", "expires_at", "members", "lease")
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
-_YIELDS: Final = ("server", "ends", "declared_end", "order", "of", "why")
+_YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 
 EVENT_TYPES: Final = (
     EventType("lease.pending", "lease", "it is granted", _LEASE),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
 
-_WARNED: Final = ("server", "ends", "declared_end", "order", "of", "why")
+_WARNED: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 _OVERRUN: Final = ("server", "ended")
 _NOTICE: Final = ("name", "start", "end", "edge", "at", "state")
 
@@ -169,7 +169,7 @@ def _effect(change: changes.PutEffect, before: Before) -> Iterator[Happened]:
 
 def _told(type_: str, effect: Effect, fields: tuple[str, ...]) -> Happened:
     """Of the details only what its owner may know: the lease that displaces it is another's."""
-    body = {name: effect.details[name] for name in fields if name in effect.details}
+    body = {name: effect.details.get(name) for name in fields}
     return Happened(type_, effect.project_id, effect.subject, 0, body)
 
 
