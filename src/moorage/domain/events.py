@@ -39,7 +39,8 @@ _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 
 EVENT_TYPES: Final = (
-    EventType("lease.pending", "lease", "it is granted", _LEASE),
+    EventType("lease.offered", "lease", "a window is held for an offer", _LEASE),
+    EventType("lease.pending", "lease", "it is granted, or an offer is accepted", _LEASE),
     EventType("lease.starting", "lease", "its lead begins: its places are final", _LEASE),
     EventType("lease.active", "lease", "its start has come: servers may be created", _LEASE),
     EventType("lease.ending", "lease", "its end has come: its servers are ended", _LEASE),
