@@ -6,13 +6,14 @@ import base64
 import hashlib
 import hmac
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.outward.conftest import Answer, Receiver, receiver, receiving
 from tests.usecases.feed.conftest import Post, heard
 
-from moorage.domain.changes import Changeset, TrimEvents
+from moorage.domain.changes import Changeset, PutLease, TrimEvents
 from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
 from moorage.outward.subscriber import Subscriber
 from moorage.testing.service import OTHER
@@ -214,3 +215,28 @@ def test_another_project_hears_nothing_and_sees_nothing(post: Post, receiver: Re
     assert call("DELETE", f"/subscriptions/{made['id']}").status_code == 204
     post.happen("a")
     assert post.once() == []
+
+
+def test_a_lease_that_is_hurt_says_how_many_were_told(post: Post, receiver: Receiver) -> None:
+    body = {
+        "name": "shop",
+        "start": "2026-11-23T09:00:00Z",
+        "end": "2026-11-24T09:00:00Z",
+        "amount": {"count": 1, "flavor": "m1.xlarge"},
+    }
+    made = post.service.call("POST", "/leases", {"lease": body}).json["lease"]
+    post.subscribed(receiver.url, "lease.degraded", lease_id=made["id"])
+    post.subscribed(receiver.url, "lease.closed")
+    stored = post.service.store.lease(made["id"])
+    hurt = replace(stored, degraded=True)
+    post.service.store.commit(Changeset((PutLease(hurt, stored.generation),)))
+
+    def told() -> object:
+        return post.service.call("GET", f"/leases/{made['id']}").json["lease"].get("notified")
+
+    assert told() == 0
+    post.once()
+    assert told() == 1
+    post.subscribed(receiver.url)  # who comes later was not told
+    post.once()
+    assert told() == 1
