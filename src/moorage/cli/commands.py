@@ -147,6 +147,19 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             f"{_CLI}.capacity:Fit",
             "Count how many more members, ensembles or servers of a flavor fit.",
         ),
+        "capacity window create": (
+            f"{_CLI}.capacity_window:Create",
+            "Plan that hosts are away: maintenance, decommission or delivery.",
+        ),
+        "capacity window list": (f"{_CLI}.capacity_window:List", "List when hosts are away."),
+        "capacity window show": (
+            f"{_CLI}.capacity_window:Show",
+            "Show when hosts are away, and who is on them then.",
+        ),
+        "capacity window delete": (
+            f"{_CLI}.capacity_window:Delete",
+            "Think better of it: the hosts are there.",
+        ),
         "capacity windows": (
             f"{_CLI}.capacity:Windows",
             "Find when so many of a flavor fit for so long.",

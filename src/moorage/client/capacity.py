@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from moorage.client.ensembles import answer
+from moorage.client import lookup
+from moorage.client.ensembles import answer, dry
 from moorage.client.structs import Answer
 
 if TYPE_CHECKING:
@@ -92,11 +93,36 @@ class FreeWindows(msgspec.Struct, frozen=True):
     end: str
 
 
+class Staying(msgspec.Struct, frozen=True):
+    """Somebody on a host that is to be away."""
+
+    consumer: str
+    project_id: str
+    host: str
+    state: str
+    end: str | None = None
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """Hosts that are away from `start` until `end`."""
+
+    id: str
+    kind: str
+    status: str
+    hosts: list[str]
+    start: str
+    end: str | None = None
+    reason: str = ""
+    staying: list[Staying] = []
+    moved_leases: list[str] = []
+
+
 class Capacities:
     """`/v1/capacity`."""
 
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
+        self._transport = transport
 
     def over_time(self, **said: str | None) -> Answer[Capacity]:
         """Step functions of time; `since` is the API's `from`, `until` its `to`."""
@@ -112,6 +138,32 @@ class Capacities:
         reply = self._call("GET", f"{_PATH}/windows", params=_params(said))
         value = msgspec.convert(reply.body, FreeWindows, strict=False)
         return Answer(value, reply.body, reply.request_id)
+
+    def planned(self) -> Answer[list[Planned]]:
+        """Every planned change, by creation."""
+        items = list(lookup.pages(self._transport, f"{_PATH}/planned", "windows"))
+        return Answer(msgspec.convert(items, list[Planned], strict=False), {"windows": items}, "")
+
+    def find(self, text: str) -> str:
+        """The id that an id or its beginning means."""
+        if lookup.UUID.fullmatch(text):
+            return text
+        items = lookup.pages(self._transport, f"{_PATH}/planned", "windows")
+        return lookup.pick("capacity window", text, [{"name": "", **one} for one in items])
+
+    def plan(self, window: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Planned]:
+        """Plan that hosts are away."""
+        body = {"window": window}
+        reply = self._call("POST", f"{_PATH}/planned", body=body, params=dry(dry_run))
+        return answer(reply, "window", Planned)
+
+    def window(self, window_id: str) -> Answer[Planned]:
+        """One planned change, and who is on its hosts."""
+        return answer(self._call("GET", f"{_PATH}/planned/{window_id}"), "window", Planned)
+
+    def drop(self, window_id: str) -> None:
+        """Think better of it."""
+        self._call("DELETE", f"{_PATH}/planned/{window_id}")
 
 
 def _params(said: Mapping[str, str | None]) -> dict[str, str | int]:

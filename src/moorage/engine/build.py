@@ -142,7 +142,7 @@ def _ground(
 
 
 def _outfit(request: EnsembleRequest, terrain: Terrain, roles: list[Role]) -> Outfit | None:
-    if terrain.devices is None:
+    if terrain.devices is None or not roles:
         return None
     moving = Counter(one.role for one in request.members if one not in request.fixed)
     return outfit(terrain, terrain.devices, roles, moving)

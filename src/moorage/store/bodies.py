@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Binding
+from moorage.domain.capacity_windows import CapacityWindow, WindowKind
 from moorage.domain.decisions import (
     Claim,
     ClaimState,
@@ -160,6 +161,10 @@ SUBSCRIPTION: Final = record(
 )
 
 DEAD_LETTER: Final = record(DeadLetter, event=EVENT)
+
+CAPACITY_WINDOW: Final = record(
+    CapacityWindow, kind=choice(WindowKind), hosts=each(PLAIN), period=_PERIOD
+)
 
 TEMPLATE: Final = record(
     Template,

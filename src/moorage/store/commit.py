@@ -22,6 +22,7 @@ from moorage.store import tables
 from moorage.store.apply import (
     adopt,
     allocations,
+    capacity,
     ensembles,
     events,
     fleet,
@@ -91,6 +92,8 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.DropQuota: quotas.drop_quota,
         changes.PutFlavor: fleet.put_flavor,
         changes.DeleteFlavor: fleet.delete_flavor,
+        changes.PutCapacityWindow: capacity.put_window,
+        changes.DropCapacityWindow: capacity.drop_window,
         changes.PutTopology: fleet.put_topology,
         changes.PutEvent: events.put_event,
         changes.TrimEvents: events.trim_events,
@@ -190,7 +193,7 @@ def settle(batch: Batch, log: Log) -> Committed:
     asked = questions(batch) if before is None else []
     answers = batch.connection.ask(*moves, *asked)
     generations = _generations(batch, answers[: len(moves)])
-    end = end_state(answers[len(moves) :]) if before is None else changed(batch, before)
+    end = end_state(answers[len(moves) :], batch.now) if before is None else changed(batch, before)
     judge(batch, end)
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})

@@ -108,7 +108,7 @@ def _differing(
 ) -> tuple[list[ProviderState], list[str]]:
     """The new states of providers that changed, and the UUIDs of those that went."""
     wholly = news.wholly | {uuid for uuid in news.subjects if uuid not in old.row_of}
-    known = {uuid: old.state(old.row_of[uuid]).provider for uuid in news.subjects - wholly}
+    known = {uuid: old.state(old.row_of[uuid]) for uuid in news.subjects - wholly}
     changed = [*states.states(connection, wholly), *states.rebooked(connection, known)]
     there = {state.provider.uuid for state in changed}
     return changed, sorted(news.subjects - there)

@@ -56,14 +56,21 @@ _OCCUPANCY = (
     )
     .group_by(_b.provider, _b.resource_class, _START, _END)
 )
-_INVENTORIES = select(tables.inventories).where(
-    tables.inventories.c.provider.in_(bindparam("providers", expanding=True))
+_a = tables.away.c
+_DOWN: Final[Any] = _a.start_at.label("down_from"), _a.end_at.label("down_to")
+_INVENTORIES = (
+    select(tables.inventories, *_DOWN)
+    .join(tables.providers, _p.uuid == tables.inventories.c.provider)
+    .outerjoin(tables.away, _a.provider == _p.root)
+    .where(tables.inventories.c.provider.in_(bindparam("providers", expanding=True)))
 )
+"""With a row for each time at which there is no capacity."""
 _THEN: Final[Any] = bindparam("then", type_=BigInteger)
 _BEGUN = case((_b.start_at <= _THEN, _THEN), else_=_b.start_at)
 _STOCK = (
-    select(_p.uuid, _p.generation, tables.inventories)
+    select(_p.uuid, _p.generation, tables.inventories, *_DOWN)
     .outerjoin(tables.inventories, tables.inventories.c.provider == _p.uuid)
+    .outerjoin(tables.away, _a.provider == _p.root)
     .where(_p.uuid.in_(bindparam("providers", expanding=True)))
 )
 _BOOKED = (
@@ -103,6 +110,7 @@ class Ground:
 
     inventories: dict[Pair, Inventory]
     occupancy: dict[Pair, list[Span]]
+    """Bookings, and times without capacity as if something took all of it."""
 
 
 def ground_questions(providers: list[str], now: Instant) -> list[Question]:
@@ -127,7 +135,10 @@ def ground(batch: Batch) -> Ground | None:
         if batch.lives(state, lapses_at, end):
             span = batch.span(start, end, int(amount))
             occupancy.setdefault((provider, name), []).append(span)
-    return Ground(_inventories(row for row in stock if row.provider is not None), occupancy)
+    stocked = [row for row in stock if row.provider is not None]
+    inventories = _inventories(stocked)
+    _add_down(batch.now, stocked, inventories, occupancy)
+    return Ground(inventories, occupancy)
 
 
 def questions(batch: Batch) -> list[Question]:
@@ -139,16 +150,32 @@ def questions(batch: Batch) -> list[Question]:
     return found
 
 
-def end_state(answers: Sequence[Rows]) -> Ground:
+def end_state(answers: Sequence[Rows], now: Instant) -> Ground:
     """The answers to `questions`."""
     inventories: dict[Pair, Inventory] = {}
     occupancy: dict[Pair, list[Span]] = {}
     for stock, occupied in zip(answers[::2], answers[1::2], strict=True):
-        inventories |= _inventories(stock)
+        stocked = list(stock)
+        inventories |= _inventories(stocked)
+        _add_down(now, stocked, inventories, occupancy)
         for row in occupied:
             span = (row.start_at, row.end_at, int(row.amount))
             occupancy.setdefault((row.provider, row.resource_class), []).append(span)
     return Ground(inventories, occupancy)
+
+
+def _add_down(
+    now: Instant,
+    stock: Iterable[Any],
+    inventories: dict[Pair, Inventory],
+    occupancy: dict[Pair, list[Span]],
+) -> None:
+    """Add the times without capacity to what occupies inventories."""
+    for row in stock:
+        if row.down_to is not None and row.down_to > now:
+            pair = (row.provider, row.resource_class)
+            span = (max(row.down_from, now), row.down_to, inventories[pair].capacity)
+            occupancy.setdefault(pair, []).append(span)
 
 
 def changed(batch: Batch, before: Ground) -> Ground:

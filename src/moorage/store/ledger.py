@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Select, Table
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
@@ -351,6 +352,18 @@ class Ledger:
         """See `Store`."""
         wanted = read.templates(project_id, name)
         return self._listed(tables.templates, bodies.TEMPLATE, wanted, page)
+
+    def capacity_window(self, window_id: str) -> CapacityWindow:
+        """See `Store`."""
+        table, shape = tables.capacity_windows, bodies.CAPACITY_WINDOW
+        return self._backend.read(
+            lambda connection: read.one(connection, table, "capacity window", shape, window_id)
+        )
+
+    def capacity_windows(self, *, page: Page = _WHOLE_LEDGER) -> Sequence[CapacityWindow]:
+        """See `Store`."""
+        wanted = read.matching(tables.capacity_windows)
+        return self._listed(tables.capacity_windows, bodies.CAPACITY_WINDOW, wanted, page)
 
     def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
         """See `Store`."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, select
 
 from moorage.domain.errors import NotFound
+from moorage.domain.period import Period
 from moorage.domain.topology import EMPTY
 from moorage.engine.snapshot import ProviderState
 from moorage.store import bodies, rows, tables
@@ -31,6 +32,12 @@ _INVENTORIES = select(tables.inventories).order_by(
 )
 _TRAITS = select(tables.provider_traits)
 _AGGREGATES = select(tables.provider_aggregates)
+_a, _p = tables.away.c, tables.providers.c
+_AWAY = (
+    select(_p.uuid, _a.start_at, _a.end_at)
+    .join(tables.away, _a.provider == _p.root)
+    .order_by(_a.start_at, _a.end_at)
+)
 _BOOKINGS = (
     select(tables.bookings, _c.project_id, _m.tags)
     .join(tables.consumers, _c.uuid == _b.consumer)
@@ -44,6 +51,7 @@ _SOME_PROVIDERS = _PROVIDERS.where(tables.providers.c.uuid.in_(_SOME))
 _SOME_INVENTORIES = _INVENTORIES.where(tables.inventories.c.provider.in_(_SOME))
 _SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
 _SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_SOME))
+_SOME_AWAY = _AWAY.where(_p.uuid.in_(_SOME))
 _SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
 
 
@@ -56,21 +64,22 @@ def every_state(connection: Session) -> Iterator[ProviderState]:
     providers = _assembled(
         read(_ALL_PROVIDERS), read(_INVENTORIES), read(_TRAITS), read(_AGGREGATES)
     )
-    return _booked(providers, read(_BOOKINGS))
+    return _booked(providers, read(_BOOKINGS), _down(read(_AWAY)))
 
 
 def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]:
     """Those of the named providers that exist."""
     for some in chunks(uuids):
         parameters = {"providers": some}
-        *parts, bookings = connection.ask(
+        *parts, bookings, away = connection.ask(
             (_SOME_PROVIDERS, parameters),
             (_SOME_INVENTORIES, parameters),
             (_SOME_TRAITS, parameters),
             (_SOME_AGGREGATES, parameters),
             (_SOME_BOOKINGS, parameters),
+            (_SOME_AWAY, parameters),
         )
-        yield from _booked(_assembled(*parts), bookings)
+        yield from _booked(_assembled(*parts), bookings, _down(away))
 
 
 def provider(asked: Asked, uuid: str) -> ResourceProvider:
@@ -103,15 +112,16 @@ def forms(connection: Session, uuids: Iterable[str]) -> Iterator[ResourceProvide
         )
 
 
-def rebooked(connection: Session, known: Mapping[str, ResourceProvider]) -> Iterator[ProviderState]:
+def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterator[ProviderState]:
     """Known providers of which only bookings and counters have changed."""
     for some in chunks(known):
         parameters = {"providers": some}
         counters, bookings = connection.ask(
             (_SOME_PROVIDERS, parameters), (_SOME_BOOKINGS, parameters)
         )
-        providers = (rows.recounted(known[row.uuid], row) for row in counters)
-        yield from _booked(providers, bookings)
+        providers = (rows.recounted(known[row.uuid].provider, row) for row in counters)
+        down = {uuid: known[uuid].down for uuid in some}
+        yield from _booked(providers, bookings, down)
 
 
 def _assembled(
@@ -134,7 +144,9 @@ def _assembled(
 
 
 def _booked(
-    providers: Iterable[ResourceProvider], bookings: Iterable[Any]
+    providers: Iterable[ResourceProvider],
+    bookings: Iterable[Any],
+    down: Mapping[str, tuple[Period, ...]],
 ) -> Iterator[ProviderState]:
     on = rows.by(bookings, "provider")
     known: dict[str, Occupant] = {}
@@ -147,7 +159,20 @@ def _booked(
                 if consumer not in known:
                     known[consumer] = rows.occupant(consumer, row.project_id, row.tags)
                 occupants[consumer] = known[consumer]
-        yield ProviderState(provider, rows.bookings(mine), tuple(occupants.values()))
+        yield ProviderState(
+            provider,
+            rows.bookings(mine),
+            tuple(occupants.values()),
+            down.get(provider.uuid, ()),
+        )
+
+
+def _down(away: Iterable[Any]) -> dict[str, tuple[Period, ...]]:
+    """When providers have no capacity, as capacity windows say."""
+    return {
+        uuid: tuple(Period(one.start_at, one.end_at) for one in some)
+        for uuid, some in rows.by(away, "uuid").items()
+    }
 
 
 def topology(connection: Session) -> Topology:

@@ -284,6 +284,25 @@ effects = Table(
     comment="What must happen at an instant; done ones are kept as a record.",
 )
 
+capacity_windows = Table(
+    "capacity_windows",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("body", _LONG, nullable=False),
+    comment="Planned changes of capacity: when hosts are away.",
+)
+
+away = Table(
+    "away",
+    metadata,
+    Column("provider", _UUID, primary_key=True),
+    Column("window_id", _UUID, primary_key=True, index=True),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    comment="The hosts of capacity windows: root providers without capacity from start to end.",
+)
+
 templates = Table(
     "templates",
     metadata,

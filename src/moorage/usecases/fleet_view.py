@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from moorage.usecases.access import for_operators
 from moorage.usecases.labels import domains_of
 
@@ -25,7 +27,8 @@ class Fill:
     allocated: int
     """What Placement's wire shows."""
     booked: int
-    """The peak of everything live from now on, holds included."""
+    """The peak of everything live from now on, holds included; all of it where the host is planned
+    to be away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
             roots,
             columns.capacity.tolist(),
             columns.used.tolist(),
-            columns.peak.tolist(),
+            np.minimum(columns.peak, np.maximum(columns.capacity, columns.base)).tolist(),
             strict=True,
         )
         for root, capacity, used, peak in numbers:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
@@ -326,6 +327,12 @@ class Store(Protocol):
 
         `project_id` None means every project's.
         """
+
+    def capacity_window(self, window_id: str) -> CapacityWindow:
+        """NotFound if there is none."""
+
+    def capacity_windows(self, *, page: Page = Page()) -> Sequence[CapacityWindow]:
+        """Capacity windows by creation, those that are over too."""
 
     def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
         """Everything of a kind that is offered for reservation, by creation."""

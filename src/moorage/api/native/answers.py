@@ -306,6 +306,14 @@ class Explanation(Struct, frozen=True):
     """The replayable problem; operators only, and only where it was asked for."""
 
 
+class BrokenLease(Struct, frozen=True):
+    """A lease that holds places on hosts that were to be away, and has no others."""
+
+    id: str
+    name: str
+    why: str
+
+
 class Error(Struct, frozen=True, omit_defaults=True):
     """What went wrong, in the form of the API-SIG."""
 
@@ -331,6 +339,8 @@ class Error(Struct, frozen=True, omit_defaults=True):
     """The first start from which the same lease would pass; absent: never as things stand."""
     passes: str | None = None
     """`start`: with that start; `asked`: if it is asked for then."""
+    leases: list[BrokenLease] = []
+    earliest: str | None = None
     explanation: Explanation | None = None
     oldest: str | None = None
     """The cursor from which to go on after events were lost."""

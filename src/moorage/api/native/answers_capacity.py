@@ -6,6 +6,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from moorage.api.native.answers import Link
+
 
 class Amounts(Struct, frozen=True):
     """Units of one resource class from an instant until the next; with `step`, the worst of it."""
@@ -14,7 +16,13 @@ class Amounts(Struct, frozen=True):
     available: Annotated[
         int, Meta(description="What is left; to tenants as the largest bucket that it reaches")
     ]
-    busy: Annotated[float, Meta(description="The part that cannot be had; to tenants in eighths")]
+    busy: Annotated[
+        float,
+        Meta(
+            description="The part that cannot be had of the most there is in the whole time; to"
+            " tenants in eighths"
+        ),
+    ]
     total: Annotated[int | UnsetType, Meta(description="To be had if nothing was booked")] = UNSET
     reserved: Annotated[
         int | UnsetType, Meta(description="Booked for who is not there: holds, leases not used")
@@ -115,3 +123,45 @@ class Windows(Struct, frozen=True):
     end: str
     computed_at: str
     revision: int
+
+
+class Staying(Struct, frozen=True):
+    """Somebody on such a host at some time of the window; nothing ends or moves it."""
+
+    consumer: str
+    project_id: str
+    host: str
+    state: str
+    end: str | None
+
+
+class PlannedWindow(Struct, frozen=True):
+    """Hosts that are away from `start` until `end`. `status`: planned, begun or over."""
+
+    id: str
+    kind: str
+    status: str
+    hosts: list[str]
+    """Names of those that there are."""
+    start: str
+    end: str | None
+    reason: str
+    created_at: str
+    links: list[Link]
+    staying: list[Staying] | UnsetType = UNSET
+    moved_leases: list[str] | UnsetType = UNSET
+    """Leases that got other places for it; only when it is made."""
+
+
+class OnePlanned(Struct, frozen=True):
+    """One planned change of capacity."""
+
+    window: PlannedWindow
+    dry_run: bool | UnsetType = UNSET
+
+
+class Planned(Struct, frozen=True):
+    """A page of planned changes of capacity, by creation."""
+
+    windows: list[PlannedWindow]
+    windows_links: list[Link]

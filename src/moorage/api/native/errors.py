@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moorage.api.native import protocol
-from moorage.api.native.answers import Difference, Error
+from moorage.api.native.answers import BrokenLease, Difference, Error
 from moorage.domain import errors
 from moorage.domain.period import format_instant
 from moorage.usecases.members import Oversized, Violated
@@ -43,6 +43,7 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
         errors.ConcurrentUpdate: Rule(409, "concurrent_update", "It has changed meanwhile"),
         errors.DuplicateName: Rule(409, "duplicate_name", "Already taken"),
         errors.InUse: Rule(409, "in_use", "Still in use"),
+        errors.WouldBreakLease: Rule(409, "would_break_lease", "It would break a lease"),
         Violated: Rule(409, "would_break_policy", "It would break a required policy"),
         errors.CapacityExceeded: Rule(409, "capacity_exceeded", "It does not fit"),
         errors.ConstraintViolated: Rule(409, "constraint_violated", "A unit rule is broken"),
@@ -127,6 +128,8 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a
         case errors.LimitExceeded():
             known = {"limit": error.limit, "used": error.used, "requested": error.requested}
             return known | _of_quota(error)
+        case errors.WouldBreakLease():
+            return _broken(error)
         case Oversized():
             return {"diff": differences(error.diff)}
         case errors.DescriptionMismatch():
@@ -144,6 +147,14 @@ def _of_quota(error: errors.LimitExceeded) -> dict[str, Any]:
         told["passes_at"] = format_instant(error.passes_at)
         told["passes"] = "asked" if error.when_asked else "start"
     return told
+
+
+def _broken(error: errors.WouldBreakLease) -> dict[str, Any]:
+    at = error.earliest
+    return {
+        "leases": [BrokenLease(*one) for one in error.leases],
+        "earliest": None if at is None else format_instant(at),
+    }
 
 
 def differences(diff: tuple[Mapping[str, Any], ...]) -> list[Difference]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -32,6 +32,27 @@ class FitBody(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="Null: now, for as long as the ensemble stays"),
     ] = None
     time_limit: Duration | None = None
+
+
+class PlannedBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Hosts that are to be away.
+
+    `maintenance` from `start` to `end`, `decommission` from `start` on, `delivery` until `end`.
+    """
+
+    kind: Literal["maintenance", "decommission", "delivery"]
+    hosts: Annotated[list[Name], Meta(max_length=5_000, description="Names or UUIDs")] = []
+    domains: Annotated[list[Name], Meta(max_length=256, description="All hosts of these")] = []
+    start: Annotated[Instant | None, Meta(description="Null: now")] = None
+    end: Instant | None = None
+    reason: Annotated[str, Meta(max_length=255)] = ""
+    id: Uuid | None = None
+
+
+class PlannedCreate(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /v1/capacity/planned."""
+
+    window: PlannedBody
 
 
 class FitCreate(Struct, frozen=True, forbid_unknown_fields=True):

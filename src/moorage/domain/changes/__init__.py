@@ -34,6 +34,7 @@ from moorage.domain.changes.own import (
     DeleteFlavor,
     DeleteSubscription,
     DeleteTemplate,
+    DropCapacityWindow,
     DropDeadLetters,
     DropEffects,
     DropQuota,
@@ -41,6 +42,7 @@ from moorage.domain.changes.own import (
     ExpectEnsemble,
     ExpectLease,
     PassEvents,
+    PutCapacityWindow,
     PutClaim,
     PutDeadLetters,
     PutDecision,
@@ -98,6 +100,7 @@ __all__ = [
     "DeleteTemplate",
     "DeleteTrait",
     "DropBookings",
+    "DropCapacityWindow",
     "DropDeadLetters",
     "DropEffects",
     "DropQuota",
@@ -108,6 +111,7 @@ __all__ = [
     "PassEvents",
     "PutAggregates",
     "PutBookings",
+    "PutCapacityWindow",
     "PutClaim",
     "PutDeadLetters",
     "PutDecision",
@@ -174,6 +178,8 @@ Change: TypeAlias = (
     | DropQuota
     | PutFlavor
     | DeleteFlavor
+    | PutCapacityWindow
+    | DropCapacityWindow
     | PutTopology
     | DeleteSubscription
     | DropDeadLetters

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.effects import Effect, EffectKind
     from moorage.domain.ensembles import Ensemble
@@ -232,6 +233,24 @@ class PutFlavor:
 @dataclass(frozen=True, slots=True)
 class DeleteFlavor:
     """NotFound if there is none; by id or name."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutCapacityWindow:
+    """Let hosts be away over a period; what is booked there stays, and nothing more gets in.
+
+    As when an inventory shrinks, an overage that comes of it is not refused. DuplicateName;
+    NotFound: one of them is no root provider.
+    """
+
+    window: CapacityWindow
+
+
+@dataclass(frozen=True, slots=True)
+class DropCapacityWindow:
+    """Let them be there again. NotFound."""
 
     id: str
 

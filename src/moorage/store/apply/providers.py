@@ -148,6 +148,7 @@ def delete_provider(batch: Batch, change: DeleteProvider) -> None:
         tables.inventories,
         tables.provider_traits,
         tables.provider_aggregates,
+        tables.away,
     ):
         connection.execute(delete(table).where(table.c.provider == change.uuid))
     connection.execute(delete(tables.providers).where(_p.uuid == change.uuid))

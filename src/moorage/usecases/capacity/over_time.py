@@ -55,6 +55,8 @@ class Course:
     domain: str | None
     hosts: int
     resources: Mapping[str, tuple[Amounts, ...]]
+    most: Mapping[str, int]
+    """The highest total of each class in the whole time."""
     fits: tuple[Fits, ...] | None
     """None where no size was asked about."""
 
@@ -110,14 +112,16 @@ def _course(
     step: Duration | None,
 ) -> Course:
     classes = sorted(size.resources) if size.resources else _classes(snapshot, part)
-    resources = {}
+    resources, most = {}, {}
     for name in classes:
         found = profile(snapshot, part.hosts, name, window)
+        most[name] = int(found.total.value.max())
         resources[name] = _every(found) if starts is None else _worst(found, starts, window.end)
     return Course(
         part.domain,
         int(part.hosts.sum()),
         resources,
+        most,
         _fits(snapshot, part, size, window, starts, step) if size.resources else None,
     )
 

@@ -30,7 +30,10 @@ class Sight:
         return self.exact or number in self.buckets
 
     def busy(self, total: int, available: int) -> float:
-        """The part of a total that cannot be had."""
+        """The part that cannot be had of the most there is in the time looked at.
+
+        So a host that is away makes its zone busier.
+        """
         share = 1 - available / total if total > 0 else 1.0
         if self.exact:
             return round(min(max(share, 0.0), 1.0), 4)

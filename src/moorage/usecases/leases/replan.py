@@ -151,7 +151,8 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     """
     if any(role.groups for role in built.request.roles):
         return None
-    planned = _planned(store, snapshot, built)
+    request = built.request
+    planned = planned_in(store, snapshot, request.period, request.own_consumers)
     if not planned:
         return None
     released = built.request.released.union(*(one.consumers for one in planned))
@@ -159,7 +160,7 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     terrain = survey(snapshot, asked)
     parties = [
         Party(state(asked, terrain, closed=built.closed), MappingProxyType({})),
-        *(_party(snapshot, one, released, keepers) for one in planned),
+        *(party(snapshot, one, released, keepers) for one in planned),
     ]
     problem = joint(parties, snapshot)
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
@@ -173,7 +174,7 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     moved = tuple(
         Moved(one, places)
         for one, found in zip(planned, founds[1:], strict=True)
-        if (places := _elsewhere(one, found))
+        if (places := elsewhere(one, found))
     )
     return _checked(snapshot, built, founds[0], outcome, moved)
 
@@ -194,7 +195,7 @@ def _checked(
     return Replanned(replace(judged_there, outcome=timed), moved)
 
 
-def _elsewhere(planned: Planned, found: Found) -> Mapping[MemberName, Place]:
+def elsewhere(planned: Planned, found: Found) -> Mapping[MemberName, Place]:
     """Members whose host is another than before."""
     return MappingProxyType(
         {
@@ -205,9 +206,10 @@ def _elsewhere(planned: Planned, found: Found) -> Mapping[MemberName, Place]:
     )
 
 
-def _party(
+def party(
     snapshot: Snapshot, planned: Planned, released: frozenset[str], keepers: Sequence[Ensemble]
 ) -> Party:
+    """A lease on the fleet without what `released` consumers hold."""
     period = planned.decision.period
     ahead = Period(max(period.start, snapshot.taken_at), period.end)
     everyone = frozenset(planned.stand.places)
@@ -248,9 +250,10 @@ def room_left(
     )
 
 
-def _planned(store: Store, snapshot: Snapshot, built: Built) -> list[Planned]:
-    """The leases that may move, the earliest first."""
-    period, own = built.request.period, built.request.own_consumers
+def planned_in(
+    store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
+) -> list[Planned]:
+    """The leases of a period that may move together, the earliest first; `own` do not count."""
     starts: dict[str, int] = {}
     for row in np.flatnonzero(snapshot.breaks < FOREVER).tolist():
         for one in snapshot.bookings_of(row):
@@ -265,8 +268,8 @@ def _planned(store: Store, snapshot: Snapshot, built: Built) -> list[Planned]:
     found: list[Planned] = []
     members = 0
     for decision_id in sorted(starts, key=lambda id_: (starts[id_], id_)):
-        planned = _movable(store, snapshot, decision_id)
-        if planned is None:
+        planned = movable(store, snapshot, decision_id)
+        if planned is None or any(role.groups for role in planned.ensemble.roles):
             continue
         members += len(planned.stand.places)
         if len(found) == MOST or members > MOST_MEMBERS:
@@ -275,7 +278,7 @@ def _planned(store: Store, snapshot: Snapshot, built: Built) -> list[Planned]:
     return found
 
 
-def _movable(store: Store, snapshot: Snapshot, decision_id: str) -> Planned | None:
+def movable(store: Store, snapshot: Snapshot, decision_id: str) -> Planned | None:
     """The lease of a decision, if all of it may move."""
     try:
         decision = store.decision(decision_id)
@@ -290,7 +293,6 @@ def _movable(store: Store, snapshot: Snapshot, decision_id: str) -> Planned | No
         or lease.binding is not Binding.PLANNED
         or decision.state is not DecisionState.HELD
         or ensemble.keeps_others_out
-        or any(role.groups for role in ensemble.roles)
     ):
         return None
     stand = standing(snapshot, ensemble)

@@ -1,0 +1,103 @@
+"""`/v1/capacity/planned`: hosts that are to be away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, UnsetType
+
+from moorage.api.native import answers_capacity as told
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.reading import instant, naming
+from moorage.domain.capacity_windows import WindowKind
+from moorage.domain.period import FOREVER, format_instant
+from moorage.usecases.capacity.planned import (
+    Planning,
+    drop_window,
+    list_windows,
+    plan_window,
+    show_window,
+)
+
+if TYPE_CHECKING:
+    from moorage.api.native.requests_capacity import PlannedBody
+    from moorage.domain.period import Instant
+    from moorage.usecases.capacity.planned import Planned
+
+
+def listing(call: Call) -> Reply:
+    """GET: every planned change, those that are over too."""
+    page = call.page()
+    found = list_windows(call.parts, call.caller, page)
+    ids = [one.window.id for one in found]
+    links = call.next_links("capacity/planned", ids, page)
+    return Reply(told.Planned([_view(call, one, UNSET, UNSET) for one in found], links))
+
+
+def show(call: Call) -> Reply:
+    """GET: one of them, and who is on its hosts."""
+    found = show_window(call.parts, call.caller, call.path["id"])
+    return Reply(told.OnePlanned(_view(call, found, _staying(found), UNSET)))
+
+
+def create(call: Call) -> Reply:
+    """POST: plan that hosts are away."""
+    body: PlannedBody = call.body.window
+    made = plan_window(
+        call.parts,
+        call.caller,
+        Planning(
+            kind=WindowKind(body.kind),
+            hosts=tuple(dict.fromkeys(body.hosts)),
+            domains=tuple(dict.fromkeys(body.domains)),
+            start=None if body.start is None else instant(body.start, "window.start"),
+            end=None if body.end is None else instant(body.end, "window.end"),
+            reason=body.reason,
+        ),
+        naming(call, body, body.id),
+        dry_run=call.dry_run,
+    )
+    return Reply(
+        told.OnePlanned(_view(call, made, _staying(made), list(made.moved)), made.dry_run),
+        status=200 if made.dry_run else None,
+        location=f"{call.base}/capacity/planned/{made.window.id}",
+    )
+
+
+def delete(call: Call) -> Reply:
+    """DELETE: think better of it."""
+    drop_window(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    return Reply()
+
+
+def _view(
+    call: Call,
+    one: Planned,
+    staying: list[told.Staying] | UnsetType,
+    moved: list[str] | UnsetType,
+) -> told.PlannedWindow:
+    window = one.window
+    return told.PlannedWindow(
+        id=window.id,
+        kind=window.kind.value,
+        status=window.state_at(one.now),
+        hosts=sorted(one.hosts.values()),
+        start=format_instant(window.period.start),
+        end=_end(window.period.end),
+        reason=window.reason,
+        created_at=format_instant(window.created_at),
+        links=[call.link("self", "capacity", "planned", window.id)],
+        staying=staying,
+        moved_leases=moved,
+    )
+
+
+def _staying(found: Planned) -> list[told.Staying]:
+    return [
+        told.Staying(one.consumer, one.project_id, one.host, one.state.value, _end(one.end))
+        for one in found.staying
+    ]
+
+
+def _end(at: Instant) -> str | None:
+    return None if at == FOREVER else format_instant(at)

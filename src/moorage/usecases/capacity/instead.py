@@ -1,0 +1,111 @@
+"""Which hosts are meant to be away, and when they may be where leases are in the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.capacity_windows import WindowKind
+from moorage.domain.errors import InvalidDescription, NotFound, UnknownName, WouldBreakLease
+from moorage.domain.period import DAY, FOREVER, HOUR, Period, format_duration, format_instant
+from moorage.domain.topology import HOST, Level
+from moorage.usecases.capacity.room import Cleared, cleared, lease_ends
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from moorage.domain.capacity_windows import CapacityWindow
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.parts import Parts
+
+MOST_HOSTS: Final = 5_000
+"""Of one window."""
+_EARLIEST: Final = 12
+"""Instants at which it is tried whether the hosts may be away instead."""
+
+
+def hosts_meant(
+    snapshot: Snapshot, names: Iterable[str], domains: Iterable[str]
+) -> tuple[str, ...]:
+    """UUIDs of the hosts that are meant, ascending.
+
+    Raises:
+        NotFound, UnknownName: no such host or domain.
+        InvalidDescription: none at all, or too many.
+    """
+    roots = {snapshot.names[row]: snapshot.uuids[row] for row in snapshot.roots.tolist()}
+    found: set[str] = set()
+    for name in names:
+        uuid = roots.get(name, name)
+        row = snapshot.row_of.get(uuid)
+        if row is None or snapshot.parent[row] >= 0:
+            raise NotFound("host", name)
+        found.add(uuid)
+    for name in domains:
+        found |= _of_domain(snapshot, name)
+    if not found:
+        raise InvalidDescription("say which hosts: hosts or domains", path="window.hosts")
+    if len(found) > MOST_HOSTS:
+        raise InvalidDescription(
+            f"that is {len(found)} hosts; a window has at most {MOST_HOSTS}", path="window.hosts"
+        )
+    return tuple(sorted(found))
+
+
+def _of_domain(snapshot: Snapshot, name: str) -> set[str]:
+    levels = [
+        Level(tree, one)
+        for tree, names in snapshot.topology.levels.items()
+        for one in names
+        if one != HOST
+    ]
+    known = [one for one in levels if name in snapshot.domain_names(one)]
+    if not known:
+        raise UnknownName("domain", name, path="window.domains")
+    return {
+        snapshot.uuids[row]
+        for level in known
+        for row in snapshot.roots.tolist()
+        if snapshot.domains(level)[row] == snapshot.domain_names(level).index(name)
+    }
+
+
+def refusal(
+    parts: Parts,
+    snapshot: Snapshot,
+    window: CapacityWindow,
+    found: Cleared,
+    keepers: Sequence[Ensemble],
+) -> WouldBreakLease:
+    """The leases in the way, and when the hosts may be away for as long instead."""
+    leases = tuple((one.lease.id, one.lease.name or one.lease.id, one.why) for one in found.stuck)
+    if window.kind is WindowKind.DELIVERY:
+        return WouldBreakLease(leases)
+    now, period = snapshot.taken_at, window.period
+    forever = period.end == FOREVER
+    length = FOREVER if forever else period.end - period.start
+    since = max(period.start // DAY * DAY, now)
+    what = "time" if forever else f"{_hours(length)} window"
+    after = f"after {format_instant(period.start // DAY * DAY - 1)[:10]}"
+    for at in (since, *lease_ends(parts, snapshot, window.hosts, since))[:_EARLIEST]:
+        other = Period(at, FOREVER if forever else at + length)
+        if not cleared(
+            parts, snapshot, window.hosts, other, keepers, parts.limits.time_limit
+        ).stuck:
+            said = f"earliest {what} {after}: {_minute(at)}"
+            return WouldBreakLease(leases, earliest=at, instead=said)
+    return WouldBreakLease(leases)
+
+
+def _hours(length: Duration) -> str:
+    """`24h`."""
+    hours, rest = divmod(length, HOUR)
+    if rest:
+        return format_duration(length).removeprefix("P").replace("T", "").lower()
+    return f"{hours}h"
+
+
+def _minute(at: Instant) -> str:
+    text = format_instant(at)
+    return f"{text[:-4]}Z" if text.endswith(":00Z") else text

@@ -1,0 +1,186 @@
+"""Hosts that are to be away: leases move, or it is refused with the earliest time; who stays."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+
+FLEET = """
+fleet: tiny
+topology:
+  location: {levels: [rack], domains: [{name: "r{n}", count: 2, level: rack}]}
+hosts:
+  - name: "h{n}"
+    count: 4
+    inventories: {VCPU: 8}
+    place: {location: {name: "r{n}", count: 2}}
+flavors:
+  - {name: half, resources: {VCPU: 4}}
+"""
+APART = {"name": "one-per-host", "type": "anti-affinity", "members": ["s"]}
+MONDAY = {"start": "2026-11-23T08:00:00Z", "end": "2026-11-27T18:00:00Z"}
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service(FLEET)
+    yield made
+    made.close()
+
+
+def lease(service: Service, count: int, *policies: dict[str, Any], **more: Any) -> Any:
+    members = [{"name": "s", "count": count, "flavor": "half"}]
+    ensemble = {"name": "shop", "members": members, "policies": list(policies)}
+    body = {"name": "L1", **MONDAY, "ensemble": ensemble, **more}
+    answer = service.call("POST", "/leases", {"lease": body})
+    assert answer.status_code == 201, answer.json
+    return answer.json["lease"]
+
+
+def plan(service: Service, *hosts: str, **window: Any) -> Any:
+    dry_run = window.pop("dry_run", False)
+    body = {"window": {"kind": "maintenance", "hosts": list(hosts), **window}}
+    query = {"dry_run": "true"} if dry_run else {}
+    return service.call("POST", "/capacity/planned", body, caller=OPERATOR, query=query)
+
+
+DAY = {"start": "2026-11-25T06:00:00Z", "end": "2026-11-26T06:00:00Z"}
+
+
+def on_hosts(service: Service) -> set[str]:
+    """Names of hosts on which something is reserved."""
+    snapshot = service.store.snapshot()
+    return {snapshot.names[row] for row in snapshot.roots.tolist() if snapshot.bookings_of(row)}
+
+
+def test_a_lease_that_has_not_started_moves(service: Service) -> None:
+    mine = lease(service, 1)
+    (host,) = on_hosts(service)
+    tried = plan(service, host, dry_run=True, **DAY)
+    assert (tried.status_code, tried.json["window"]["moved_leases"]) == (200, [mine["id"]])
+    assert on_hosts(service) == {host}
+    made = plan(service, host, **DAY)
+    assert made.status_code == 201, made.json
+    assert made.json["window"]["moved_leases"] == [mine["id"]]
+    assert host not in on_hosts(service)
+    again = service.call("GET", f"/leases/{mine['id']}").json["lease"]
+    assert (again["status"], again["degraded"]) == ("pending", False)
+
+
+def test_two_leases_make_room_for_each_other(service: Service) -> None:
+    """Three hosts are full but for one half each: whoever moves needs the other to move too."""
+    lease(service, 2, APART)
+    lease(service, 4, {**APART, "max_per_domain": 2}, name="L2")
+    for host in sorted(on_hosts(service)):
+        assert plan(service, host, dry_run=True, **DAY).status_code == 200
+
+
+def test_one_that_has_no_other_place_refuses_it_and_says_when(service: Service) -> None:
+    mine = lease(service, 4, APART)
+    answer = plan(service, "h4", **DAY)
+    assert answer.status_code == 409
+    (error,) = answer.json["errors"]
+    assert error["code"] == "ensemble.would_break_lease"
+    assert error["detail"] == (
+        "L1 (needs 4 hosts one-per-host, 3 left)"
+        "   earliest 24h window after 2026-11-24: 2026-11-27T18:00Z"
+    )
+    assert error["earliest"] == "2026-11-27T18:00:00Z"
+    assert [one["id"] for one in error["leases"]] == [mine["id"]]
+    assert service.store.capacity_windows() == []
+    later = {"start": "2026-11-27T18:00:00Z", "end": "2026-11-28T18:00:00Z"}
+    assert plan(service, "h4", **later).status_code == 201
+
+
+def test_one_that_has_started_stays_where_it_is(service: Service) -> None:
+    lease(service, 1, start="2026-11-21T09:00:00Z")
+    (host,) = on_hosts(service)
+    answer = plan(service, host, **DAY)
+    assert answer.status_code == 409
+    assert "its hosts are fixed" in answer.json["errors"][0]["detail"]
+    gone = plan(service, host, kind="decommission", start=DAY["start"])
+    assert gone.json["errors"][0]["detail"].endswith(
+        "earliest time after 2026-11-24: 2026-11-27T18:00Z"
+    )
+
+
+def test_servers_stay_and_are_told_of(service: Service) -> None:
+    body = {
+        "name": "web",
+        "members": [{"name": "s", "count": 1, "flavor": "half"}],
+        "decide": {"hold": "PT1H"},
+    }
+    assert service.call("POST", "/ensembles", {"ensemble": body}).status_code == 201
+    (host,) = on_hosts(service)
+    made = plan(service, host, **DAY).json["window"]
+    (who,) = made["staying"]
+    assert (who["host"], who["project_id"], who["state"]) == (host, TENANT.project_id, "held")
+    edges = [one.details["edge"] for one in service.store.effects(made["id"])]
+    assert sorted(map(str, edges)) == ["begins", "soon"]
+    gone = service.call("DELETE", f"/capacity/planned/{made['id']}", caller=OPERATOR)
+    assert gone.status_code == 204
+    assert service.store.effects(made["id"]) == []
+
+
+def test_nobody_gets_in_while_a_host_is_away_and_all_do_around_it(service: Service) -> None:
+    assert plan(service, domains=["r1"], **DAY).json["window"]["hosts"] == ["h1", "h2"]
+    apart = {"name": "e", "members": [{"name": "s", "count": 4, "flavor": "half"}]}
+    refused = {"name": "x", **MONDAY, "ensemble": {**apart, "policies": [APART]}}
+    assert service.call("POST", "/leases", {"lease": refused}).status_code == 409
+    before = {"start": "2026-11-24T00:00:00Z", "end": DAY["start"]}
+    after = {"start": DAY["end"], "end": "2026-11-28T00:00:00Z"}
+    for period in (before, after):
+        body = {**refused, **period}
+        assert service.call("POST", "/leases", {"lease": body}).status_code == 201
+    fit = {"fit": {"flavor": "half", "window": {"start": DAY["start"], "end": DAY["end"]}}}
+    said = service.call("POST", "/capacity/fit", fit, caller=OPERATOR).json["fit"]
+    assert said["additional"] == 4
+
+
+def test_deliveries_and_what_is_gone(service: Service) -> None:
+    there = plan(service, "h1", kind="delivery", end=DAY["start"]).json["window"]
+    assert (there["status"], there["start"]) == ("begun", "2026-11-21T09:00:00Z")
+    assert plan(service, "h2", kind="decommission", start=DAY["start"]).status_code == 201
+    found = service.call("GET", "/capacity", caller=OPERATOR, query={"resources": "VCPU:8"})
+    rows = found.json["capacity"]["parts"][0]["fit"]
+    # One is delivered when the other goes: three there are at any time.
+    assert [row["count"] for row in rows] == [3]
+    listed = service.call("GET", "/capacity/planned", caller=OPERATOR).json["windows"]
+    assert [one["kind"] for one in listed] == ["delivery", "decommission"]
+
+
+@pytest.mark.parametrize(
+    ("window", "status"),
+    [
+        ({"hosts": ["h9"], **DAY}, 404),
+        ({"hosts": [], **DAY}, 400),
+        ({"domains": ["r9"], **DAY}, 400),
+        ({"start": DAY["start"]}, 400),
+        ({"start": DAY["end"], "end": DAY["start"]}, 400),
+        ({"start": "2026-11-01T00:00:00Z", "end": "2026-11-02T00:00:00Z"}, 400),
+        ({"kind": "decommission", **DAY}, 400),
+        ({"kind": "delivery", **DAY}, 400),
+        ({"kind": "holiday", **DAY}, 400),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(
+    service: Service, window: dict[str, Any], status: int
+) -> None:
+    body = {"window": {"kind": "maintenance", "hosts": ["h1"], **window}}
+    answer = service.call("POST", "/capacity/planned", body, caller=OPERATOR)
+    assert answer.status_code == status, answer.json
+    assert service.store.capacity_windows() == []
+
+
+def test_the_same_request_makes_one_window_and_tenants_none(service: Service) -> None:
+    own = {"id": "00000000-0000-4000-8000-000000000001", **DAY}
+    first, second = (plan(service, "h1", **own) for _ in range(2))
+    assert first.json["window"]["id"] == second.json["window"]["id"] == own["id"]
+    assert plan(service, "h2", **own).status_code == 409
+    assert len(service.store.capacity_windows()) == 1
+    body = {"window": {"kind": "maintenance", "hosts": ["h1"], **DAY}}
+    assert service.call("POST", "/capacity/planned", body).status_code == 403
+    assert service.call("GET", "/capacity/planned").status_code == 403
+    assert service.clock.now() == NINE
