@@ -99,7 +99,7 @@ def _grant(one: dict[str, Any]) -> tuple[str, ...]:
         f"{one['hosts']:,}",
         f"{one['bookings']:,}",
         _cost(ours),
-        str(ours["statements"]),
+        str(ours.get("statements", "")),
         ", ".join(asked) + (f": **{' and '.join(missed)}**" if missed else ""),
     )
 
