@@ -12,7 +12,7 @@ from moorage.api.leases import create_app
 from moorage.store.session import CursorSession
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
 
-MOST = 32
+MOST = 30
 """Counted with everything: each BEGIN and COMMIT, and those with many sets of values once."""
 FLEET = """
 fleet: some

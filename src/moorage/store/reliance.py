@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, select, true
 
 from moorage.domain.errors import ProviderConflict
 from moorage.store import tables
@@ -17,15 +17,22 @@ from moorage.store.batch import chunks
 from moorage.store.states import forms
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from moorage.domain.changes import Changeset
     from moorage.domain.providers import ResourceProvider
     from moorage.store.batch import Batch
 
 _p, _b, _l = tables.providers.c, tables.bookings.c, tables.ledger.c
 _SOME: Final[Any] = bindparam("some", expanding=True)
-_REVISIONS = select(_p.uuid, _p.revision).where(_p.uuid.in_(_SOME))
-_STANDING = select(_b.consumer, _b.provider).distinct().where(_b.consumer.in_(_SOME))
 _WHOLE = select(_l.topology_revision, _l.keepers_revision)
+_REVISIONS = (
+    select(_p.uuid, _p.revision, _l.topology_revision, _l.keepers_revision)
+    .select_from(tables.providers.join(tables.ledger, true()))
+    .where(_p.uuid.in_(_SOME))
+)
+"""With what there is one of, so that it need not be asked for."""
+_STANDING = select(_b.consumer, _b.provider).distinct().where(_b.consumer.in_(_SOME))
 
 
 def check_reliance(batch: Batch, changeset: Changeset) -> None:
@@ -34,27 +41,34 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
     Raises:
         ProviderConflict: something has; `subject` names a provider, the topology or the keepers.
     """
-    moved = _moved(batch, changeset) if changeset.relies_on else []
+    rows = _revisions(batch, changeset)
+    moved = _moved(changeset, {row.uuid: row.revision for row in rows})
     if moved:
         _check_forms(batch, changeset, moved)
         _check_standing(batch, changeset)
     whole = {"topology": changeset.topology_revision, "keepers": changeset.keepers_revision}
     if not any(relied is not None for relied in whole.values()):
         return
-    stands = batch.connection.execute(_WHOLE).one()
-    for (subject, relied), stored in zip(whole.items(), stands, strict=True):
+    stands = rows[-1] if rows else batch.connection.execute(_WHOLE).one()
+    for subject, relied in whole.items():
+        stored = getattr(stands, f"{subject}_revision")
         if relied is not None and stored != relied:
             raise ProviderConflict(
                 f"{subject}: relied on revision {relied}, found {stored}", subject=subject
             )
 
 
-def _moved(batch: Batch, changeset: Changeset) -> list[str]:
+def _revisions(batch: Batch, changeset: Changeset) -> list[Any]:
+    """Rows of what the changeset relied on, as far as it is there."""
+    return [
+        row
+        for some in chunks(changeset.relies_on)
+        for row in batch.connection.execute(_REVISIONS, {"some": some})
+    ]
+
+
+def _moved(changeset: Changeset, found: Mapping[str, int]) -> list[str]:
     """Providers whose revision is another one, though that may not matter."""
-    found: dict[str, int] = {}
-    for some in chunks(changeset.relies_on):
-        rows = batch.connection.execute(_REVISIONS, {"some": some})
-        found.update((row.uuid, row.revision) for row in rows)
     moved = [uuid for uuid, seen in changeset.relies_on.items() if found.get(uuid) != seen]
     for uuid in moved:
         if uuid not in changeset.seen:
