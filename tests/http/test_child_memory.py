@@ -41,5 +41,6 @@ def faults(**environment: str) -> int:
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library is not glibc")
 def test_free_memory_is_used_again_unless_the_operator_says_otherwise() -> None:
     given_back = faults(MALLOC_TRIM_THRESHOLD_="131072")
-    assert given_back > 20 * 36 * 10, "otherwise there is nothing to keep"
+    # How many pages come with one fault is the system's choice: at least one fault for a column.
+    assert given_back > 20 * 36, "otherwise there is nothing to keep"
     assert faults() < given_back / 10
