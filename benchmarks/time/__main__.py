@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from benchmarks.placement.report import machine
 from benchmarks.time.blazar import blazar
+from benchmarks.time.capacity import capacity
 from benchmarks.time.earliest import earliest
 from benchmarks.time.leases import beside, large, slots
 
@@ -28,6 +29,7 @@ ROWS: Final = {
     "blazar": blazar,
     "beside": beside,
     "earliest": earliest,
+    "capacity": capacity,
 }
 
 
@@ -77,6 +79,7 @@ def keep(file: Path, facts: dict[str, Any], row: dict[str, Any]) -> None:
     order = [
         *("slots", "blazar-10", "blazar-40", "large"),
         *("beside-search", "beside-answer", "earliest"),
+        *("capacity-read", "capacity-answer"),
     ]
     every = sorted([*kept, row | own], key=lambda one: order.index(one["row"]))
     fixed = {key: value for key, value in facts.items() if key not in own}

@@ -41,14 +41,19 @@ Bookings that have not begun stand in the way of whoever asks for capacity witho
 search, and the answer of the Placement API that is made of it, each on two fleets in turns: one
 with the bookings, one without."""
 
+CAPACITY: Final = """\
+How many of a flavor fit from each instant on at which that changes, over the whole fleet: read
+without a write, from what the process knows of the ledger."""
+
 
 def page() -> str:
-    """Grants, the comparison, and candidates."""
+    """Grants, the comparison, candidates, and capacity."""
     found = json.loads(RESULTS.read_text())
     results = found["results"]
     peer = [one for one in results if one["row"].startswith(BLAZAR)]
     ahead = [one for one in results if one["row"].startswith("beside")]
-    grants = [one for one in results if one not in peer and one not in ahead]
+    over = [one for one in results if one["row"].startswith("capacity")]
+    grants = [one for one in results if one not in (*peer, *ahead, *over)]
     return "\n\n".join(
         (
             "# Time",
@@ -68,6 +73,9 @@ def page() -> str:
                 ("", "Hosts", "Bookings", "Without", "With", "Ratio", "At most"),
                 map(_beside, ahead),
             ),
+            "## Capacity over time",
+            CAPACITY,
+            table(("", "Hosts", "Leases", "CPU", "Statements", "Target"), map(_grant, over)),
         )
     )
 
