@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.process
 @pytest.fixture
 def demo(offline: Any, tmp_path: Path) -> Iterator[Any]:
     """Starts the demonstration with all it leaves behind marked."""
-    mark = f"demo-{tmp_path.name}"
+    mark = f"demo-{uuid.uuid4().hex}"
     started: list[subprocess.Popen[str]] = []
 
     def start(*words: str) -> subprocess.Popen[str]:

@@ -7,12 +7,14 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moorage.cli import sim_process
 from moorage.client import registry
 
 pytestmark = pytest.mark.process
@@ -34,9 +36,9 @@ def marked(mark: str) -> list[int]:
 
 
 @pytest.fixture
-def mark(offline: Any, tmp_path: Path) -> Iterator[str]:
-    """What is started is marked, and ended."""
-    name = tmp_path.name
+def mark(offline: Any) -> Iterator[str]:
+    """What is started is marked, and ended; another run of the tests on this machine has others."""
+    name = uuid.uuid4().hex
     offline.environment["MOORAGE_TRANSCRIPT"] = name
     yield name
     for process in marked(name):
@@ -136,6 +138,28 @@ def test_a_taken_port_is_told(offline: Any, mark: str) -> None:
     assert marked(mark) == []
 
 
+def test_one_that_takes_long_is_waited_for_as_long_as_it_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = "import time; time.sleep(1); print('serving on http://127.0.0.1:9', flush=True)"
+    dead = "import sys; sys.exit('no room for it')"
+    silent = "import time; time.sleep(60)"
+
+    def start(script: str, seconds: float) -> sim_process.Started:
+        monkeypatch.setattr(sim_process, "START_SECONDS", seconds)
+        monkeypatch.setattr(sim_process, "_command", lambda *_: [sys.executable, "-c", script])
+        return sim_process.start(tmp_path / "sim", 0, port=None)
+
+    try:
+        assert start(slow, 60).endpoint == "http://127.0.0.1:9"
+        with pytest.raises(sim_process.DidNotStart, match="the server ended: no room for it"):
+            start(dead, 60)
+        with pytest.raises(sim_process.DidNotStart, match="does not answer after 0 s: it said"):
+            start(silent, 0.1)
+    finally:
+        sim_process.discard(tmp_path / "sim")
+
+
 def program(*words: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "moorage.cli.main", *words],
@@ -151,11 +175,10 @@ def test_ctrl_c_while_starting_leaves_nothing(begun: str, offline: Any, mark: st
     fleet = ("sim", "start", "--fleet", "thousand-hosts.yaml")
     sign = sims(offline.environment) / "moorage-sim" / begun
     with program(*fleet, environment=offline.environment) as starting:
-        deadline = time.monotonic() + 30
-        while not sign.exists() and time.monotonic() < deadline:
+        while not sign.exists() and starting.poll() is None:
             time.sleep(0.01)
         starting.send_signal(signal.SIGINT)
-        _, said = starting.communicate(timeout=30)
+        _, said = starting.communicate(timeout=60)
     assert starting.returncode == 130
     assert "Traceback" not in said
     assert marked(mark) == []

@@ -82,7 +82,7 @@ class Start(Command):
         fleet = fleets.expanded(args.fleet)
         directory = sim_process.directory_of(name, os.environ)
         try:
-            started = sim_process.start(directory, now, port=args.port)
+            started = sim_process.start(directory, now, port=args.port, told=self.app.stderr)
             with connect(started.access) as client:
                 fleets.load(client, fleet, self.app.stderr)
             registry.write(state, started.registration(name, fleet.name))

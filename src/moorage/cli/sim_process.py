@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
+from moorage.cli.progress import waiting
 from moorage.client import registry
 from moorage.client.discovery import OPERATOR_TOKEN, Access
 from moorage.domain.errors import MoorageError
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
 
-START_SECONDS: Final = 30.0
+START_SECONDS: Final = 120.0
+"""How long a server may take that is alive: on a busy machine its imports alone take a while."""
 STOP_SECONDS: Final = 8.0
 _POLL: Final = 0.02
 _SERVING: Final = re.compile(r"serving on (?P<endpoint>http://[0-9.:]+)")
@@ -65,11 +67,20 @@ class Started:
         )
 
 
-def start(directory: Path, now: Instant, *, port: int | None) -> Started:
+def start(
+    directory: Path, now: Instant, *, port: int | None, told: TextIO | None = None
+) -> Started:
     """Start a server in an empty directory of its own; return when it answers.
 
+    Args:
+        directory: what is in it goes.
+        now: what its clock shows.
+        port: None: any free one.
+        told: a terminal that is told of the wait; None: stderr.
+
     Raises:
-        DidNotStart: it ended or stayed silent. What is left of it is the caller's to `discard`.
+        DidNotStart: it ended, or does not answer though it lives. What is left of it is the
+            caller's to `discard`.
     """
     from moorage.store.settable_clock import create
 
@@ -88,10 +99,13 @@ def start(directory: Path, now: Instant, *, port: int | None) -> Started:
         )
         known = f"{process.pid} {registry.born(process.pid) or ''}"
         (directory / "pid").write_text(known, encoding="ascii")
-    endpoint = _endpoint_once_ready(process, directory)
-    # It is meant to outlive this process: without a status of its own, `subprocess` would
-    # complain of a child that nobody waits for.
-    process.returncode = 0
+    try:
+        with waiting("starting the server", told):
+            endpoint = _endpoint_once_ready(process, directory)
+    finally:
+        # It may outlive this process: without a status of its own, `subprocess` would complain of
+        # a child that nobody waits for.
+        process.returncode = 0
     return Started(process.pid, endpoint, directory)
 
 
