@@ -17,9 +17,10 @@ from moorage.domain.changes import (
     PutCapacityWindow,
     PutInventories,
     ReplaceAllocations,
+    UpdateProvider,
 )
 from moorage.domain.consumers import Consumer
-from moorage.domain.errors import CapacityExceeded, DuplicateName, NotFound
+from moorage.domain.errors import CapacityExceeded, DuplicateName, InvalidDescription, NotFound
 from moorage.domain.period import HOUR, Period
 from moorage.domain.providers import Inventory
 
@@ -120,3 +121,14 @@ def test_a_host_that_goes_takes_its_part_of_the_window_along(host: Ledger) -> No
     write(host, DeleteProvider(HOST))
     write(host, CreateProvider(HOST, "h", None))
     assert not host.snapshot().state(host.snapshot().row_of[HOST]).down
+
+
+def test_a_host_with_a_window_is_not_moved_below_another(host: Ledger) -> None:
+    write(host, PutCapacityWindow(planned(host)), CreateProvider(CHILD, "other", None))
+    below = UpdateProvider(HOST, "h", CHILD, set_parent=True)
+    with pytest.raises(InvalidDescription, match="drop the window first"):
+        write(host, below)
+    assert host.snapshot().state(host.snapshot().row_of[HOST]).down
+    write(host, UpdateProvider(HOST, "renamed"), DropCapacityWindow(WINDOW))
+    write(host, below)
+    assert host.provider(HOST).root_uuid == CHILD

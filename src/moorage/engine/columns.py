@@ -99,6 +99,13 @@ class ClassColumns:
         owned = replace(self.timed, owner=self.position[self.timed.owner].astype(np.int64))
         return self.base + peaks(owned, len(self.rows), period)
 
+    def booked_over(self, period: Period) -> Ints:
+        """[n] the same by bookings alone, whether or not there is capacity then."""
+        if not len(self.down):
+            return self.peak_over(period)
+        every = self.timed.and_also(replace(self.down, amount=-self.down.amount))
+        return replace(self, timed=every).peak_over(period)
+
 
 Span: TypeAlias = "tuple[Instant, Instant, int]"
 _TAKING: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})

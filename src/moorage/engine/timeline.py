@@ -66,7 +66,8 @@ def peaks(spans: Spans, count: int, window: Period) -> Ints:
     """The highest level of each owner at any instant of `window`.
 
     Args:
-        spans: with owners in `range(count)`.
+        spans: with owners in `range(count)`. An amount may be negative where others of its owner
+            make up for it throughout.
         count: how many owners there are.
         window: half-open; a span that only touches it does not count.
 

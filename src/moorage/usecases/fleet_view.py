@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from moorage.domain.period import Period
 from moorage.usecases.access import for_operators
 from moorage.usecases.labels import domains_of
 
@@ -27,8 +28,8 @@ class Fill:
     allocated: int
     """What Placement's wire shows."""
     booked: int
-    """The peak of everything live from now on, holds included; all of it where the host is planned
-    to be away."""
+    """The peak of everything live from now on, holds included; all of it where the host is away
+    now. One that is planned to be away later is not full before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +68,23 @@ def view_fleet(parts: Parts, caller: Caller) -> tuple[Snapshot, tuple[HostView, 
 def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
     """Root row -> class -> sums over the tree's providers."""
     found: dict[int, dict[str, Fill]] = {}
+    now = snapshot.taken_at
     for name, columns in sorted(snapshot.classes.items()):
+        booked = columns.booked_over(Period(now))
+        gone = (columns.down.start <= now) & (now < columns.down.end)
+        away = np.isin(columns.rows, columns.down.owner[gone])
         roots = snapshot.root[columns.rows].tolist()
         numbers = zip(
             roots,
             columns.capacity.tolist(),
             columns.used.tolist(),
-            np.minimum(columns.peak, np.maximum(columns.capacity, columns.base)).tolist(),
+            np.where(away, np.maximum(booked, columns.capacity), booked).tolist(),
             strict=True,
         )
-        for root, capacity, used, peak in numbers:
+        for root, capacity, used, most in numbers:
             of_root = found.setdefault(root, {})
             before = of_root.get(name, Fill(0, 0, 0))
             of_root[name] = Fill(
-                before.capacity + capacity, before.allocated + used, before.booked + peak
+                before.capacity + capacity, before.allocated + used, before.booked + most
             )
     return found

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from moorage.domain.period import MINUTE
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
 
 FLEET = """
@@ -149,6 +150,32 @@ def test_deliveries_and_what_is_gone(service: Service) -> None:
     assert [row["count"] for row in rows] == [3]
     listed = service.call("GET", "/capacity/planned", caller=OPERATOR).json["windows"]
     assert [one["kind"] for one in listed] == ["delivery", "decommission"]
+
+
+def filled(service: Service) -> list[tuple[int, int]]:
+    """VCPU booked, of how many, host by host."""
+    hosts = service.call("GET", "/fleet", caller=OPERATOR).json["fleet"]["hosts"]
+    some = [one["resources"]["VCPU"] for one in hosts]
+    return [(one["booked"], one["capacity"]) for one in some]
+
+
+def test_the_fleet_shows_a_host_full_while_it_is_away_and_not_before(service: Service) -> None:
+    body = {
+        "name": "web",
+        "members": [{"name": "s", "count": 1, "flavor": "half"}],
+        "decide": {"hold": "PT1H"},
+    }
+    assert service.call("POST", "/ensembles", {"ensemble": body}).status_code == 201
+    before = filled(service)
+    assert sorted(before) == [(0, 8), (0, 8), (0, 8), (4, 8)]
+    for domain in ("r1", "r2"):
+        soon = {"start": "2026-11-21T09:30:00Z", "end": "2026-11-21T12:00:00Z"}
+        assert plan(service, domains=[domain], **soon).status_code == 201
+    assert filled(service) == before
+    service.clock.instant = NINE + 40 * MINUTE
+    assert filled(service) == [(8, 8)] * 4
+    service.clock.instant = NINE + 180 * MINUTE
+    assert filled(service) == [(0, 8)] * 4
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ TAKEN = select(_p.uuid, _p.name).where(
     or_(_p.uuid == bindparam("uuid"), _p.name == bindparam("name"))
 )
 _INSERT = insert(tables.providers)
+_AWAY = select(tables.away.c.window_id).where(
+    tables.away.c.provider == bindparam("uuid"), tables.away.c.end_at > bindparam("now")
+)
 _LOOP = "creating loop in the provider tree is not allowed"
 
 
@@ -85,7 +88,8 @@ def update_provider(batch: Batch, change: UpdateProvider) -> None:
         NotFound: no such provider.
         DuplicateName: another one has the name.
         UnknownName: there is no such parent.
-        InvalidDescription: the parent is the provider itself or below it.
+        InvalidDescription: the parent is the provider itself or below it, or the provider is a
+            host that a capacity window names: below another host it would be there again.
     """
     stored = batch.provider(change.uuid)
     if stored.name != change.name:
@@ -108,6 +112,11 @@ def _move(batch: Batch, uuid: str, old_root: str, parent: str | None) -> None:
     moved = _subtree(batch, uuid, old_root)
     if parent in moved:
         raise InvalidDescription(_LOOP, path="parent_provider_uuid")
+    if batch.connection.scalars(_AWAY, {"uuid": uuid, "now": batch.now}).first() is not None:
+        raise InvalidDescription(
+            "a host with a capacity window that is not over stays a host: drop the window first",
+            path="parent_provider_uuid",
+        )
     batch.connection.execute(
         update(tables.providers).where(_p.uuid == uuid).values(parent=parent, updated_at=batch.now)
     )
