@@ -88,6 +88,11 @@ def paths(server: Replica) -> Iterator[Mapping[str, dict[str, str]]]:
         assert status == 201, content
         return content
 
+    # What other requests took, or planned to take away, of so few hosts.
+    for noun, listed in (("capacity/planned", "windows"), ("offers", "offers"), ("leases", "leases")):
+        _, found = server.ask("GET", f"/v1/{noun}", None, JSON)
+        for one in found[listed]:
+            server.ask("DELETE", f"/v1/{noun}/{one['id']}", None, JSON)
     made = post("/ensembles", {"ensemble": {"name": "pair", **PAIR}})
     own, decision = made["ensemble"]["id"], made["decision"]["id"]
     wanted = {"member": "web[0]", "server": {"name": "web-0", "flavorRef": "m1.small"}}

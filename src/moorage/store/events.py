@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from moorage.domain.events import EventFilter
+    from moorage.domain.period import Instant
     from moorage.store.session import Session
 
 SCANNED: Final = 2_000
@@ -31,6 +32,14 @@ _e, _l = tables.events.c, tables.ledger.c
 _BELOW: Final[Any] = bindparam("settled")
 START: Final = select(_l.events_start, _l.events_start_at)
 _AT: Final = select(_e.at).where(_e.position == bindparam("position"))
+_FIRST: Final = select(_e.at).order_by(_e.position).limit(1)
+BEYOND: Final = (
+    select(_e.position)
+    .order_by(_e.position.desc())
+    .offset(bindparam("keep", type_=Integer))
+    .limit(1)
+)
+"""The newest event of those that are too many."""
 _NEWEST: Final = (
     select(_e.position, _e.at).where(_e.position < _BELOW).order_by(_e.position.desc()).limit(1)
 )
@@ -107,6 +116,14 @@ def oldest(connection: Session) -> EventCursor:
     """The cursor before every event that is kept."""
     start = connection.execute(START).one()
     return EventCursor(start.events_start, start.events_start_at)
+
+
+def surplus(connection: Session, before: Instant, keep: int) -> bool:
+    """Whether some are older than `before`, or there are more than `keep`."""
+    first = connection.scalars(_FIRST).first()
+    if first is None:
+        return False
+    return first < before or connection.scalars(BEYOND, {"keep": keep}).first() is not None
 
 
 def page(

@@ -65,6 +65,10 @@ class ToldStore:
         """See `Told`."""
         return self._backend.read(events.oldest)
 
+    def surplus(self, before: Instant, keep: int) -> bool:
+        """See `Told`."""
+        return self._backend.read(lambda connection: events.surplus(connection, before, keep))
+
     def latest(self, subject: str, types: Collection[str]) -> Event | None:
         """See `Told`."""
         return self._backend.read(lambda connection: events.latest(connection, subject, types))

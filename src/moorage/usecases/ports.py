@@ -132,6 +132,9 @@ class Told(Protocol):
     def oldest(self) -> EventCursor:
         """The cursor before every event that is kept."""
 
+    def surplus(self, before: Instant, keep: int) -> bool:
+        """Whether some events are older than `before`, or there are more than `keep`."""
+
     def latest(self, subject: str, types: Collection[str]) -> Event | None:
         """The newest event about a subject of one of these types."""
 

@@ -79,20 +79,23 @@ def check_overage(here: Months, bookings: list[Booking]) -> Mapping[tuple[str, s
     return found
 
 
+ORDER = [one for one in LeaseState if one is not LeaseState.OFFERED]
+"""What a lease goes through, from when it is granted."""
+
+
 def check_life(here: Months, lease: Lease) -> None:
     """It is in the state that its edges say: nothing of it is late, nor early."""
-    order = list(LeaseState)
     # One that is cancelled in the instant in which it began lasts a moment on paper.
     moment = 1 if lease.state is LeaseState.ENDING else 0
     first, last = state_at(lease, here.now), state_at(lease, max(here.now, here.latest) + moment)
-    assert order.index(first) <= order.index(lease.state) <= order.index(last), lease
+    assert ORDER.index(first) <= ORDER.index(lease.state) <= ORDER.index(last), lease
 
 
 def state_at(lease: Lease, now: Instant) -> LeaseState:
     """The state by the clock alone."""
     terms = lease.terms
     edges = (terms.occupied.start, terms.period.start, terms.period.end, terms.occupied.end)
-    return list(LeaseState)[sum(now >= edge for edge in edges)]
+    return ORDER[sum(now >= edge for edge in edges)]
 
 
 def check_places(here: Months, lease: Lease, bookings: list[Booking]) -> None:

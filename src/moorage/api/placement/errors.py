@@ -259,6 +259,7 @@ TABLE: Final = (
     Row(domain.LimitExceeded, 403),
     Row(domain.InvalidDescription, 400),
     Row(domain.Conflict, 409),
+    Row(domain.EventsLost, 410),
     Row(domain.Busy, 503),
 )
 

@@ -11,7 +11,7 @@ from moorage.domain.effects import fact_id
 from moorage.domain.events import position
 from moorage.domain.happened import happened
 from moorage.store import bodies, tables
-from moorage.store.events import settled
+from moorage.store.events import BEYOND, settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,12 +27,6 @@ _OLDEST: Final = (
     .where(_e.position < bindparam("settled"))
     .order_by(_e.position)
     .limit(bindparam("most", type_=Integer))
-)
-_SURPLUS: Final = (
-    select(_e.position)
-    .order_by(_e.position.desc())
-    .offset(bindparam("keep", type_=Integer))
-    .limit(1)
 )
 _QUIET: Final = (
     update(tables.subscriptions)
@@ -103,7 +97,7 @@ def trim_events(batch: Batch, change: TrimEvents) -> None:
     connection = batch.connection
     bound = settled(connection)
     oldest = connection.execute(_OLDEST, {"settled": bound, "most": change.most})
-    surplus = connection.scalars(_SURPLUS, {"keep": change.keep}).first() or 0
+    surplus = connection.scalars(BEYOND, {"keep": change.keep}).first() or 0
     gone: Any = None
     for row in oldest:
         if row.at >= change.before and row.position > surplus:

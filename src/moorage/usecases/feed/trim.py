@@ -21,9 +21,11 @@ EVERY: Final = 5 * MINUTE
 def trim(parts: Parts) -> bool:
     """Forget some; whether there may be more."""
     limits, told = parts.limits, parts.store.told
+    bound = parts.store.now() - limits.events_age
+    if not told.surplus(bound, limits.events):  # a quiet ledger stays as it is
+        return False
     before = told.oldest()
-    changes = TrimEvents(parts.store.now() - limits.events_age, limits.events, AT_ONCE)
-    parts.store.commit(Changeset((changes,)))
+    parts.store.commit(Changeset((TrimEvents(bound, limits.events, AT_ONCE),)))
     return told.oldest() != before
 
 
