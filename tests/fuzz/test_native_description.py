@@ -89,7 +89,11 @@ def paths(server: Replica) -> Iterator[Mapping[str, dict[str, str]]]:
         return content
 
     # What other requests took, or planned to take away, of so few hosts.
-    for noun, listed in (("capacity/planned", "windows"), ("offers", "offers"), ("leases", "leases")):
+    for noun, listed in (
+        ("capacity/planned", "windows"),
+        ("offers", "offers"),
+        ("leases", "leases"),
+    ):
         _, found = server.ask("GET", f"/v1/{noun}", None, JSON)
         for one in found[listed]:
             server.ask("DELETE", f"/v1/{noun}/{one['id']}", None, JSON)

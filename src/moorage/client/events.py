@@ -97,13 +97,15 @@ class EventCalls:
         """The next events after a cursor; `wait`: seconds to wait where there are none yet."""
         asked = {
             "after": after,
-            "type": ",".join(types),
+            "type": ",".join(types) or None,
             "subject": subject,
             "limit": limit,
             "wait": wait or None,
             "all_projects": "true" if all_projects else None,
         }
-        given: dict[str, str | int] = {name: value for name, value in asked.items() if value}
+        given: dict[str, str | int] = {
+            name: value for name, value in asked.items() if value is not None
+        }
         reply = self._call("GET", "/v1/events", params=given)
         return Answer(msgspec.convert(reply.body, Events, strict=False), reply.body)
 

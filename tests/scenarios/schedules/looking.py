@@ -79,7 +79,7 @@ def check_overage(here: Months, bookings: list[Booking]) -> Mapping[tuple[str, s
     return found
 
 
-ORDER = [one for one in LeaseState if one is not LeaseState.OFFERED]
+ORDER: list[LeaseState] = [one for one in LeaseState if one is not LeaseState.OFFERED]
 """What a lease goes through, from when it is granted."""
 
 

@@ -14,6 +14,7 @@ from moorage.domain.decisions import DecisionState
 from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import (
+    Contradiction,
     Infeasible,
     InUse,
     InvalidDescription,
@@ -22,6 +23,7 @@ from moorage.domain.errors import (
     StaleGeneration,
     WrongState,
 )
+from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR, MINUTE, Period
 from moorage.testing.service import OTHER, TENANT
@@ -355,3 +357,42 @@ def test_a_starting_lease_that_is_cancelled_is_closed(world: Make) -> None:
     starting = replace(made.lease, state=LeaseState.STARTING)
     here.service.store.commit(Changeset((PutLease(starting, made.lease.generation),)))
     assert cancel_lease(here.service.parts, TENANT, made.lease.id).state is LeaseState.CLOSED
+
+
+def test_fewer_than_the_policies_ask_for_are_refused(world: Make) -> None:
+    here = world(4, 4, 4)
+    body = described(vcpu=1, members=3) | {
+        "policies": [
+            {
+                "name": "ha",
+                "type": "survive",
+                "members": ["web"],
+                "level": "host",
+                "lose": 1,
+                "keep": 2,
+            }
+        ]
+    }
+    made = here.lease(1, 3, body=body)
+    with pytest.raises(Contradiction):
+        here.change(made.lease.id, counts={"web": 2})
+    assert here.service.store.lease(made.lease.id) == made.lease
+
+
+@pytest.mark.parametrize("side", ["lead", "cleaning"])
+def test_a_lease_is_as_long_as_its_places_are_kept(world: Make, side: str) -> None:
+    here = world(4)
+    terms: dict[str, Any] = {side: 366 * 24 * HOUR}
+    with pytest.raises(LimitExceeded):
+        here.lease(1, 3, **terms)
+
+
+def test_no_end_is_offered_that_comes_before_the_start(world: Make) -> None:
+    """What is in the way is in the way of the lead: no end helps."""
+    here = world(4)
+    here.lease(2.5, 4, vcpu=4)
+    with pytest.raises(Infeasible) as refused:
+        here.lease(5, 8, vcpu=4, lead=3 * HOUR)
+    told = refused.value.explanation
+    assert isinstance(told, Explanation)
+    assert all(one.change.field != "end" for one in told.relaxations)

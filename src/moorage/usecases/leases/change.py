@@ -29,6 +29,7 @@ from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.quotas import check_quota, defaults
 from moorage.usecases.settle import settle
+from moorage.usecases.soundness import check_policies
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import hold_booking
 
@@ -69,6 +70,7 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
         WrongState: its state does not allow it.
         InvalidDescription, LimitExceeded, QuotaExceeded: as for a new lease; what takes no more
             than it did is never refused for that.
+        Contradiction: so few members cannot meet their policies anywhere.
         InUse: claimed places would have to go.
         Infeasible: the changed lease cannot be promised; it stays as it was.
         CheckRefused, Busy: as for a new lease.
@@ -168,6 +170,8 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     stand = standing(snapshot, ensemble)
     decision = parts.store.decision(before.decision_id)
     changed = resized(parts, snapshot, ensemble, stand, change.counts, decision.period)
+    if change.counts:  # so many may be too few for what the policies ask for, wherever they are
+        check_policies(snapshot.topology, changed)
     check_members(parts.limits, changed)
     after = replace(after, units=len(changed.members))
     check_quota(parts, after, before)

@@ -139,7 +139,8 @@ class _Trying:
         Of a lease that is to last longer: beyond the end that it has.
         """
         period = promise.period
-        least = max(period.start, self._sight.snapshot.taken_at) + promise.cleaning
+        start = period.start + promise.lead
+        least = max(start, self._sight.snapshot.taken_at) + promise.cleaning
         has = max((one.period.end for one in self._own()), default=least)
         if has < period.end:
             least = max(least, has)

@@ -59,13 +59,13 @@ def checked_end(limits: Limits, terms: Terms, now: Instant) -> Terms:
 
     Raises:
         InvalidDescription: the end lies in the past.
-        LimitExceeded: it is too far ahead, or too long after the start.
+        LimitExceeded: it is too far ahead, or too long after the start; with lead and cleaning.
     """
     period = terms.period
     if period.end <= now:
         raise InvalidDescription("the end of the lease lies in the past", path="lease.end")
     for what, length, most in (
-        ("days of a lease", period.end - period.start, limits.longest_lease),
+        ("days of a lease", terms.occupied.end - terms.occupied.start, limits.longest_lease),
         ("days ahead that a lease ends", terms.occupied.end - now, limits.horizon),
     ):
         if length > most:
