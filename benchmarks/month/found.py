@@ -19,7 +19,7 @@ class Found:
     loose: float = 0.0
     """Used by other servers."""
     set_aside: float = 0.0
-    """Idle, and not given to everybody: promised to leases that have not started, or in a pool."""
+    """Idle although somebody waits for it: kept for leases."""
     lost: float = 0.0
     """Used by servers that were ended for a lease before their owners were done with them."""
     counts: Counter[str] = field(default_factory=Counter)

@@ -18,7 +18,7 @@ _GAP: Final = 46
 _LAYERS: Final = (
     ("leased", "#3f51b5"),
     ("other servers", "#26a69a"),
-    ("idle, not for everybody", "#ef6c00"),
+    ("idle though wanted", "#ef6c00"),
 )
 _STYLE: Final = (
     "text{font:12px system-ui,sans-serif;fill:#607080}"

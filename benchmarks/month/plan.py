@@ -2,7 +2,7 @@
 
 Leases: groups of four to twenty-four servers for six hours to four days, asked for one to twenty
 days ahead. The rest are servers asked for when they are wanted, whose lives are heavy-tailed
-(log-normal: half end within twelve hours, the mean is two days). Each has an owner who can say
+(log-normal: half end within a day, the mean is four). Each has an owner who can say
 after how many hours it is gone at the latest, and who is 1.2 to 3 times too careful.
 """
 
@@ -25,10 +25,10 @@ TICK: Final = 5 * MINUTE
 HOST_VCPU: Final = 64
 _SIZES: Final = (8, 8, 16, 16, 32)
 """VCPU of servers; half of what is leased are servers of 16."""
-_MEDIAN_LIFE: Final = 12 * HOUR
-_MEAN_LIFE: Final = 48 * HOUR
+_MEDIAN_LIFE: Final = 24 * HOUR
+_MEAN_LIFE: Final = 96 * HOUR
 _LONGEST_LIFE: Final = 20 * DAY
-_PREEMPTIBLE: Final = 0.4
+_PREEMPTIBLE: Final = 0.5
 """The share of loose servers that may be ended for a lease."""
 
 
@@ -70,7 +70,7 @@ class Month:
 
 
 def month(
-    seed: int, *, hosts: int = 1000, days: int = 30, leased: float = 0.3, loose: float = 1.2
+    seed: int, *, hosts: int = 1000, days: int = 30, leased: float = 0.3, loose: float = 1.1
 ) -> Month:
     """The month of a seed.
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     (
-        "| | used | of it leased | idle, not for everybody | lease hours granted |"
+        "| | used | of it leased | idle though wanted | lease hours granted |"
         " servers refused | servers ended early | their lost work | leases late |"
     ),
     "|---|---|---|---|---|---|---|---|---|",

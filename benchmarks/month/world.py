@@ -7,6 +7,7 @@ tick, and at each the service's workers do what is due.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -20,13 +21,12 @@ from benchmarks.month.found import Found
 from benchmarks.month.plan import HOST_VCPU, TICK, LeaseAsked, ServerAsked
 from benchmarks.month.ways import POOL
 
-from moorage.domain.bookings import BookingState
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
 from moorage.domain.effects import EffectKind, Lane
 from moorage.domain.errors import CapacityExceeded, Infeasible
-from moorage.domain.leases import LeaseState, Terms, reservation_class
+from moorage.domain.leases import Terms, reservation_class
 from moorage.domain.period import DAY, HOUR, SECOND, Period
 from moorage.domain.requests import RequestGroup
 from moorage.domain.virtual import HOURS, PREEMPTIBLE
@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 
 WARM_UP: Final = 4 * DAY
 """Not looked at: until then there are fewer leases than later, as none began before the month."""
+RETRY: Final = HOUR
+PATIENCE: Final = DAY
+"""Whoever gets no server asks again every hour, and gives up after a day."""
 RACK: Final = 25
 _ROUNDS: Final = 50
 
@@ -108,15 +111,15 @@ class World:
         self.lookout = Lookout(self.service.parts)
         self.lifetimes = Lifetimes(notice=limits.notice)
         self.servers: dict[str, Server] = {}
+        self.waiting: dict[int, ServerAsked] = {}
+        """Who got no server and will ask again."""
+        self.since: dict[int, Instant] = {}
+        """Since when those ask whose servers were ended."""
         self.levels = {True: 0, False: 0}
         """VCPU in use: by leased servers, by others."""
         self._numbers = count(1)
         self._queries: dict[tuple[tuple[str, int], ...], CandidateQuery] = {}
         self._queue: list[tuple[Instant, int, Callable[[], None]]] = []
-        snapshot = self.service.store.snapshot()
-        self.pooled = np.array(
-            [POOL in snapshot.state(row).provider.traits for row in range(len(snapshot.uuids))]
-        )
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -182,12 +185,18 @@ class World:
             wants[PREEMPTIBLE] = 1
         else:
             wants[HOURS] = asked.hours
-        name = self._create(wants, leased=False)
+        name, now = self._create(wants, leased=False), self.service.clock.now()
+        self.waiting.pop(id(asked), None)
         kind = "preemptible" if asked.preemptible else "bounded"
-        self.found.counts[f"{kind} servers {'refused' if name is None else 'created'}"] += 1
         if name is not None:
+            self.found.counts[f"{kind} servers created"] += 1
             self.servers[name].asked = asked
-            self._at(self.service.clock.now() + asked.life, partial(self._finish, name))
+            self._at(now + asked.life, partial(self._finish, name))
+        elif now + RETRY <= self.since.get(id(asked), self.begin + asked.at) + PATIENCE:
+            self.waiting[id(asked)] = asked
+            self._at(now + RETRY, partial(self._boot, asked))
+        else:
+            self.found.counts[f"{kind} servers refused"] += 1
 
     def _finish(self, name: str) -> None:
         """The owner is done with a server, unless it was ended before."""
@@ -252,11 +261,17 @@ class World:
             return "gone"
         gone = self._delete(message.subject)
         if gone.asked is not None:
-            done = self.service.clock.now() - gone.since
-            self.found.counts["servers ended for a lease"] += 1
-            if self.service.clock.now() - self.begin >= WARM_UP:
-                self.found.lost += gone.vcpu * done / HOUR
+            self._end_early(gone, gone.asked)
         return "ended"
+
+    def _end_early(self, gone: Server, asked: ServerAsked) -> None:
+        """What a server has done is lost; its owner asks for it again, to do it from the start."""
+        now = self.service.clock.now()
+        self.found.counts["servers ended for a lease"] += 1
+        if now - self.begin >= WARM_UP:
+            self.found.lost += gone.vcpu * (now - gone.since) / HOUR
+        self.since[id(asked)] = now
+        self._at(now + TICK, partial(self._boot, asked))
 
     # --- the service's workers ------------------------------------------------------------------
 
@@ -287,22 +302,22 @@ class World:
             self.found.hours.append((leased / capacity, loose / capacity, aside / capacity))
 
     def _set_aside(self) -> int:
-        """Idle VCPU that not everybody may have for as long as it is idle."""
-        store = self.service.store
-        snapshot = store.snapshot()
-        columns = snapshot.classes["VCPU"]
-        free = np.zeros(len(snapshot.uuids), dtype=np.int64)
-        free[columns.rows] = columns.capacity - columns.used
-        if self.way.pool:
-            return int(free[self.pooled].sum())
-        promised = np.zeros_like(free)
-        for lease in store.leases(project_id=None):
-            if lease.state is not LeaseState.PENDING:
-                continue
-            for _, one in store.bookings(decision=lease.decision_id):
-                if one.state is BookingState.RESERVED:
-                    promised[snapshot.row_of[one.provider]] += one.amounts["VCPU"]
-        return int(np.minimum(free, promised).sum())
+        """VCPU that are idle although somebody waits for them: what is kept for leases.
+
+        Whoever waits is put where there is room just now, the largest first, whatever the room
+        is promised to.
+        """
+        columns = self.service.store.snapshot().classes["VCPU"]
+        free = columns.capacity - columns.used
+        kept = 0
+        wanted = Counter(one.vcpu for one in self.waiting.values())
+        for size, number in sorted(wanted.items(), reverse=True):
+            fit = free // size
+            before = np.cumsum(fit) - fit
+            given = np.clip(number - before, 0, fit)
+            free = free - given * size
+            kept += int(given.sum()) * size
+        return kept
 
     def _name(self) -> str:
         return str(UUID(int=next(self._numbers), version=4))
