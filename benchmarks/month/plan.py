@@ -2,8 +2,9 @@
 
 Leases: groups of four to twenty-four servers for six hours to four days, asked for one to twenty
 days ahead. The rest are servers asked for when they are wanted, whose lives are heavy-tailed
-(log-normal: half end within a day, the mean is four). Each has an owner who can say
-after how many hours it is gone at the latest, and who is 1.2 to 3 times too careful.
+(log-normal): half of those whose owners say an end live less than a day, four days on average; half
+of those that may be ended early less than six hours, a day on average. Every owner can say after
+how many hours a server is gone at the latest, and is 1.2 to 3 times too careful.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 TICK: Final = 5 * MINUTE
 """What happens in the month happens at multiples of it."""
 HOST_VCPU: Final = 64
-_SIZES: Final = (8, 8, 16, 16, 32)
-"""VCPU of servers; half of what is leased are servers of 16."""
-_MEDIAN_LIFE: Final = 24 * HOUR
-_MEAN_LIFE: Final = 96 * HOUR
+_SIZES: Final = (16, 16, 16, 32, 32)
+"""VCPU of servers, loose and leased, each as likely as the others."""
+_LIVES: Final = {False: (24 * HOUR, 96 * HOUR), True: (6 * HOUR, 24 * HOUR)}
+"""Median and mean, by whether it is preemptible."""
 _LONGEST_LIFE: Final = 20 * DAY
 _PREEMPTIBLE: Final = 0.5
 """The share of loose servers that may be ended for a lease."""
@@ -99,7 +100,7 @@ def _leases(dice: Random, wanted: float, days: int) -> Iterator[LeaseAsked]:
             start=start,
             end=start + length,
             members=dice.randint(4, 24),
-            vcpu=dice.choice((8, 16, 16, 32)),
+            vcpu=dice.choice(_SIZES),
             apart=dice.random() < 0.5,  # noqa: PLR2004 - half of them
         )
         wanted -= one.members * one.vcpu * (min(one.end, days * DAY) - one.start)
@@ -109,35 +110,39 @@ def _leases(dice: Random, wanted: float, days: int) -> Iterator[LeaseAsked]:
 def _servers(dice: Random, level: float, days: int) -> Iterator[ServerAsked]:
     """Servers that use so much VCPU on average, if all get a place; as many from the first hour."""
     mean = sum(_SIZES) / len(_SIZES)
-    # The first ones have lived for a while: long lives are met more often, at any point of theirs.
-    there = 0.0
-    while there < level:
-        life = _life(dice, biased=True) * dice.random()
-        one = _server(dice, _ticks(dice.uniform(0, HOUR)), life)
-        there += one.vcpu
-        yield one
-    between = _MEAN_LIFE * mean / level
-    at = float(HOUR)
-    while (at := at + dice.expovariate(1 / between)) < days * DAY:
-        yield _server(dice, _ticks(at), _life(dice, biased=False))
+    for preemptible in (False, True):
+        share = level * (_PREEMPTIBLE if preemptible else 1 - _PREEMPTIBLE)
+        # The first have lived for a while: long lives are met more often, at any point of theirs.
+        there = 0.0
+        while there < share:
+            life = _life(dice, preemptible=preemptible, biased=True) * dice.random()
+            one = _server(dice, _ticks(dice.uniform(0, HOUR)), life, preemptible=preemptible)
+            there += one.vcpu
+            yield one
+        between = _LIVES[preemptible][1] * mean / share
+        at = float(HOUR)
+        while (at := at + dice.expovariate(1 / between)) < days * DAY:
+            life = _life(dice, preemptible=preemptible, biased=False)
+            yield _server(dice, _ticks(at), life, preemptible=preemptible)
 
 
-def _server(dice: Random, at: Duration, life: float) -> ServerAsked:
+def _server(dice: Random, at: Duration, life: float, *, preemptible: bool) -> ServerAsked:
     lives = max(TICK, _ticks(life))
     return ServerAsked(
         at=at,
         vcpu=dice.choice(_SIZES),
         life=lives,
         hours=math.ceil(lives * dice.uniform(1.2, 3.0) / HOUR),
-        preemptible=dice.random() < _PREEMPTIBLE,
+        preemptible=preemptible,
     )
 
 
-def _life(dice: Random, *, biased: bool) -> float:
+def _life(dice: Random, *, preemptible: bool, biased: bool) -> float:
     """A life; `biased`: of one that is met at some instant, which is likelier a long one."""
-    spread = math.sqrt(2 * math.log(_MEAN_LIFE / _MEDIAN_LIFE))
+    median, mean = _LIVES[preemptible]
+    spread = math.sqrt(2 * math.log(mean / median))
     # A log-normal weighted by its value is log-normal again, its logarithm's mean `spread`^2 more.
-    middle = math.log(_MEDIAN_LIFE) + (spread**2 if biased else 0.0)
+    middle = math.log(median) + (spread**2 if biased else 0.0)
     return min(dice.lognormvariate(middle, spread), float(_LONGEST_LIFE))
 
 

@@ -27,10 +27,6 @@ class Way:
     preempts: bool = False
     """Whether servers that agree are ended for a lease; else they say an end as the others do."""
 
-    def pooled(self, host: int, hosts: int) -> bool:
-        """Whether a host is in the pool."""
-        return host < round(self.pool * hosts)
-
     @property
     def before_start(self) -> frozenset[Yielding]:
         """Who may use a lease's capacity until it starts."""
@@ -39,7 +35,7 @@ class Way:
 
 MOORAGE: Final = Way("moorage", "Moorage", preempts=True)
 BACKFILL: Final = Way("backfill", "conservative backfilling")
-SMALL_POOL: Final = Way("pool-30", "pool of 30 % of the hosts", pool=0.3)
-LARGE_POOL: Final = Way("pool-45", "pool of 45 % of the hosts", pool=0.45)
+POOLS: Final = Way("pools", "exclusive pools, 45 % of the hosts for leases", pool=0.45)
+"""So large that it grants nearly as many leases as the others."""
 
-WAYS: Final = {one.name: one for one in (MOORAGE, BACKFILL, SMALL_POOL, LARGE_POOL)}
+WAYS: Final = {one.name: one for one in (MOORAGE, BACKFILL, POOLS)}

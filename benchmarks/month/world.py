@@ -31,6 +31,7 @@ from moorage.domain.period import DAY, HOUR, SECOND, Period
 from moorage.domain.requests import RequestGroup
 from moorage.domain.virtual import HOURS, PREEMPTIBLE
 from moorage.engine.candidates import CandidateQuery, candidates
+from moorage.engine.stays import within
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.allocate import allocate, release
 from moorage.usecases.effects import Message, Outside, carry_out, postpone
@@ -46,7 +47,7 @@ from moorage.workers import effects
 from moorage.workers.expiry import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from benchmarks.month.plan import Month
     from benchmarks.month.ways import Way
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.domain.resources import Amounts
+    from moorage.engine.candidates import Candidate
     from moorage.engine.snapshot import Snapshot
 
 WARM_UP: Final = 4 * DAY
@@ -62,6 +64,9 @@ WARM_UP: Final = 4 * DAY
 RETRY: Final = HOUR
 PATIENCE: Final = DAY
 """Whoever gets no server asks again every hour, and gives up after a day."""
+RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
+"""A preemptible server is put where it can stay so long, as `moorage ensemble create` does it."""
+CANDIDATES: Final = 3
 RACK: Final = 25
 _ROUNDS: Final = 50
 
@@ -209,7 +214,7 @@ class World:
         """A new server's name, or None where no host is found."""
         query = self._query(tuple(wants.items()), leased=leased)
         snapshot = self.service.store.snapshot()
-        for allocations in islice(self._offered(snapshot, query), 3):
+        for allocations in self._offered(snapshot, query):
             name = self._name()
             owner = Consumer(name, TENANT.project_id, "ann", "INSTANCE")
             write = ReplaceAllocations(owner, allocations, None)
@@ -236,11 +241,15 @@ class World:
     def _offered(self, snapshot: Snapshot, query: CandidateQuery) -> list[Mapping[str, Amounts]]:
         drawn = drawable(self.service.store, snapshot, query)
         if drawn is not None:
-            seen, some = drawn.snapshot, islice(drawn.candidates, 3)
-        else:
-            seen = seen_by(snapshot, query, self.lifetimes)
-            some = islice(candidates(seen, query), 3)
-        return [{seen.uuids[row]: of for row, of in one.allocations} for one in some]
+            return _first(drawn.snapshot, drawn.candidates)
+        seen = seen_by(snapshot, query, self.lifetimes)
+        if any(PREEMPTIBLE in group.resources for group in query.groups):
+            for run in RUNS:
+                period = Period(snapshot.taken_at, snapshot.taken_at + run)
+                for_long = within(seen, ["VCPU"], period)
+                if found := _first(for_long, candidates(for_long, query)):
+                    return found
+        return _first(seen, candidates(seen, query))
 
     def _delete(self, name: str) -> Server:
         release(self.service.store, name)
@@ -326,6 +335,12 @@ class World:
         capacity = self.month.hosts * HOST_VCPU
         used = sum(self.levels.values()) / capacity
         return f"{self.way.name}: day {day}, {used:.0%} used, {dict(self.found.counts)}"
+
+
+def _first(seen: Snapshot, some: Iterable[Candidate]) -> list[Mapping[str, Amounts]]:
+    return [
+        {seen.uuids[row]: of for row, of in one.allocations} for one in islice(some, CANDIDATES)
+    ]
 
 
 def fleet(month: Month, way: Way) -> str:
