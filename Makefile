@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo serve test lint bench-placement bench-time format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog clean
+.PHONY: help install keystone demo serve test lint bench-placement bench-time bench-month format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -94,6 +94,9 @@ bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000
 
 bench-time: install $(BLAZAR)  ## leases beside Blazar's manager, and their targets (ARGS="--rows slots")
 	$(BIN)/python -m benchmarks.time --json benchmarks/time/results.json $(ARGS)
+
+bench-month: install  ## a month of leases and other servers, in three ways (ARGS="--hosts 100 --days 10"; the whole: 45 min)
+	$(BIN)/python -m benchmarks.month $(or $(ARGS),--write)
 
 soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills (SECONDS=1800 REPORT=.cache/soak.md)
 	rm -f $(or $(REPORT),.cache/soak.md)

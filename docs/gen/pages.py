@@ -12,6 +12,7 @@ from gen import (
     events,
     metrics,
     microversions,
+    month,
     native_api,
     policies,
     rules,
@@ -34,4 +35,5 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/api.md": native_api.page,
     "reference/speed.md": speed.page,
     "reference/time.md": time.page,
+    "reports/month.md": month.page,
 }

@@ -1,0 +1,106 @@
+"""The page about a month lived through in several ways, from the results that were kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from gen.markdown import table
+
+RESULTS: Final = Path(__file__).parents[2] / "benchmarks" / "month" / "results.json"
+OURS: Final = "moorage"
+TITLES: Final = {
+    OURS: "Moorage",
+    "backfill": "Conservative backfilling",
+    "pools": "Exclusive pools",
+}
+
+ABOUT: Final = """\
+What becomes of capacity that is promised for later: the same month lived through in three ways.
+
+    make bench-month
+
+makes the month from a seed, runs it through the service's own use cases and workers with a clock
+that is set, and writes this page's numbers and picture. {hosts:,} hosts of 64 VCPU in racks of 25,
+{days} days, of which the first four are not counted.
+
+- **Leases** ask for 30 % of the capacity: 4 to 24 servers for six hours to four days, asked for one
+  to twenty days ahead, half of them with no two on a host. Their owners create all servers the
+  instant a lease starts, with its flavor, as Nova does.
+- **Other servers** ask for more than the rest, when they want it, and ask again every hour for a
+  day. Half of them have an end that their owners declare; those live four days on average, half of
+  them less than one. The others may be ended early; they live a day on average, half of them less
+  than six hours. Owners declare 1.2 to 3 times the life there will be.
+
+The ways differ in who may use what is promised until the lease starts, and in nothing else: the
+same joint search, the same ledger.
+
+- *Moorage*: whoever has declared an end before it, and preemptible servers, which end in time.
+- *Conservative backfilling*: whoever has declared an end before it. All servers declare one.
+- *Exclusive pools*: nobody. Leases have 45 % of the hosts to themselves, as with Blazar's freepool;
+  a smaller pool refuses many of them."""
+
+WORDS: Final = """\
+*Idle though wanted* counts VCPU hours in which capacity stood idle though somebody waited who would
+have fitted: what is kept for leases. *Lost work* is what servers had done that were ended for a
+lease, if nothing of it was saved; their owners ask for them again, to do it from the start.
+*Useful* is what was used without that: where work can be saved, the truth lies between the two."""
+
+
+def page() -> str:
+    """The ways, what came of them, and how the hosts were used."""
+    found = json.loads(RESULTS.read_text())
+    ways = found["ways"]
+    head = (
+        "",
+        "Used",
+        "Useful",
+        "Idle though wanted",
+        "Lease hours granted",
+        "Leases late",
+        "Servers refused",
+        "Servers ended for a lease",
+        "Lost work",
+    )
+    return "\n\n".join(
+        (
+            "# A month of leases",
+            ABOUT.format(**found),
+            "## What came of it",
+            table(head, [_row(TITLES[name], way) for name, way in ways.items()]),
+            WORDS,
+            _fewer(ways),
+            "![Use of the hosts over the month, in three panels](month.svg)",
+        )
+    )
+
+
+def _row(title: str, way: dict[str, Any]) -> tuple[str, ...]:
+    counts, capacity = way["counts"], way["capacity"]
+    used = way["leased"] + way["loose"]
+    created, refused = (
+        sum(counts.get(f"{kind} servers {what}", 0) for kind in ("bounded", "preemptible"))
+        for what in ("created", "refused")
+    )
+    return (
+        title,
+        f"{used / capacity:.1%}",
+        f"{(used - way['lost']) / capacity:.1%}",
+        f"{way['set_aside']:,.0f} h",
+        f"{counts['lease hours granted'] / counts['lease hours asked for']:.1%}",
+        f"{counts['leases late']} of {counts['leases started']:,}",
+        f"{refused / (created + refused):.1%}",
+        f"{counts.get('servers ended for a lease', 0):,}",
+        f"{way['lost'] / used:.1%}",
+    )
+
+
+def _fewer(ways: dict[str, Any]) -> str:
+    ours = ways[OURS]["set_aside"]
+    against = ", ".join(
+        f"**{1 - ours / way['set_aside']:.0%}** fewer than with {TITLES[name].lower()}"
+        for name, way in ways.items()
+        if name != OURS and way["set_aside"]
+    )
+    return f"Idle reserved hours with Moorage: {against}." if against else ""
