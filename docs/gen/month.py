@@ -19,7 +19,7 @@ TITLES: Final = {
 ABOUT: Final = """\
 What becomes of capacity that is promised for later: the same month lived through in three ways.
 
-    make bench-month
+    make bench-month ARGS="--hosts {hosts} --write"
 
 makes the month from a seed, runs it through the service's own use cases and workers with a clock
 that is set, and writes this page's numbers and picture. {hosts:,} hosts of 64 VCPU in racks of 25,
@@ -45,7 +45,10 @@ WORDS: Final = """\
 *Idle though wanted* counts VCPU hours in which capacity stood idle though somebody waited who would
 have fitted: what is kept for leases. *Lost work* is what servers had done that were ended for a
 lease, if nothing of it was saved; their owners ask for them again, to do it from the start.
-*Useful* is what was used without that: where work can be saved, the truth lies between the two."""
+*Useful* is what was used without that: where work can be saved, the truth lies between the two.
+Where none can, ending servers early for leases costs more than it gains here: then let servers
+declare an end, or lease what must not be ended. *Servers refused* counts those asked for again,
+too."""
 
 
 def page() -> str:
