@@ -48,7 +48,7 @@ def test_a_lease_is_degraded_while_a_host_has_failed(failing: Any, tmp_path: Pat
         return failing.body("lease", "show", "crew")["lease"]
 
     ill = until(lease, lambda one: one["proposal"] is not None)
-    assert (ill["degraded"], ill["missing"]) == (True, 1)
+    assert (ill["degraded"], ill["missing"], ill["guarantee"]) == (True, 1, "broken")
     assert ill["proposal"] == {"policy": "one-per-host", "max_per_domain": [1, 2]}
     shown = failing("lease", "show", "crew").out
     assert "proposal      one-per-host max_per_domain 1->2: all have places\n" in shown

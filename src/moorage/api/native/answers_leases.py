@@ -56,9 +56,9 @@ class Lease(Struct, frozen=True):
     proposal: dict[str, Any] | None
     """While some are missing: a change of the ensemble after which all have places, as a solve has
     shown, such as `{"policy": "one-per-host", "max_per_domain": [1, 2]}`; null for none."""
-    """Members that have lost their places and got no others."""
     generation: int
     guarantee: str
+    """`proved`; `broken` while it is degraded: a place cannot be kept, or is lost."""
     start: str
     end: str
     lead: str

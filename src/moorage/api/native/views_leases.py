@@ -39,7 +39,8 @@ def lease_view(
         missing=lease.missing,
         proposal=_proposed(lease.proposal),
         generation=lease.generation,
-        guarantee="proved",
+        # Nothing is granted but with a proof; what befalls its hosts afterwards may undo it.
+        guarantee="broken" if lease.degraded else "proved",
         start=format_instant(terms.period.start),
         end=format_instant(terms.period.end),
         lead=format_duration(terms.lead),
