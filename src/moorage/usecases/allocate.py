@@ -137,18 +137,22 @@ def _make_way(
 ) -> Committed:
     """Write with preemptible ones among them: each ends in time for the lease that needs it."""
     for _ in range(ATTEMPTS):
+        keepers = store.keepers()
         snapshot = store.snapshot()
         made: list[Change] = []
         relies_on: dict[str, int] = {}
         for one in changes:
             if one.stay.preemptible and one.allocations:
-                way = making_way(store, snapshot, one, lifetimes.notice)
+                way = making_way(store, snapshot, one, lifetimes.notice, keepers.ensembles)
                 made += way.changes
                 relies_on |= way.relies_on
             else:
                 made.append(one)
         try:
-            return commit(store, Changeset(tuple(made), relies_on=relies_on))
+            return commit(
+                store,
+                Changeset(tuple(made), relies_on=relies_on, keepers_revision=keepers.revision),
+            )
         except ProviderConflict:
             continue
     return commit(store, Changeset(changes))

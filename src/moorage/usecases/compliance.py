@@ -17,7 +17,9 @@ from moorage.usecases.standing import standing
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +36,15 @@ class PolicyViolation:
 def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
     """Every violation by the members that stand somewhere; unplaced ones break nothing.
 
-    Judged are the policies that go on to hold once members stand.
+    Others count who are there while members are: of a lease that has not started, those who stay
+    into its period. Judged are the policies that go on to hold once members stand.
 
     Raises:
         InvalidDescription: a member stands on no host.
     """
+    stand = standing(snapshot, ensemble)
     request = request_for(
-        ensemble,
-        standing(snapshot, ensemble),
-        frozenset(),
-        Period(snapshot.taken_at, FOREVER),
-        Objective.SPREAD,
+        ensemble, stand, frozenset(), _presence(stand, snapshot.taken_at), Objective.SPREAD
     )
     terrain = survey(snapshot, request)
     placement = Placement(
@@ -63,3 +63,11 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
         for edge in rule.edges
         for violation in rule.policy.violations(edge, placement)
     )
+
+
+def _presence(stand: Standing, now: Instant) -> Period:
+    """From when until when some member has its place."""
+    every = [one for some in stand.bookings.values() for one in some]
+    start = min((one.period.start for one in every), default=now)
+    end = max((one.occupies_until(now) for one in every), default=FOREVER)
+    return Period(max(start, now), end)

@@ -38,11 +38,7 @@ def kept_hosts(
     keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
 ) -> Mapping[str, frozenset[str]]:
     """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`."""
-    stranger = Occupant(
-        consumer="",
-        project_id=newcomer.project_id,
-        tags=frozenset().union(*(role.tags for role in newcomer.roles)),
-    )
+    stranger = stranger_of(newcomer)
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for keeper in keepers:
         if keeper.id != newcomer.id:
@@ -50,6 +46,15 @@ def kept_hosts(
     roots = snapshot.roots
     rows = roots[closed[roots]].tolist()
     return MappingProxyType({EXCLUSIVE: frozenset(snapshot.uuids[row] for row in rows)})
+
+
+def stranger_of(newcomer: Ensemble) -> Occupant:
+    """Whatever of an ensemble may be foreign to others."""
+    return Occupant(
+        consumer="",
+        project_id=newcomer.project_id,
+        tags=frozenset().union(*(role.tags for role in newcomer.roles)),
+    )
 
 
 def kept_from(stranger: Occupant, keeper: Ensemble, snapshot: Snapshot, period: Period) -> Bools:

@@ -19,7 +19,9 @@ from moorage.engine.overlay import exchanged, worsens
 from moorage.engine.terrain import survey
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import find, request_for, standing_answer, still_holds
+from moorage.usecases.kept import stranger_of
 from moorage.usecases.leases.replan import replanned
+from moorage.usecases.leases.solitude import by_end, closed_at_first, ending_alone, solitudes
 from moorage.usecases.leases.sparing import sparing
 from moorage.usecases.leases.yielding import (
     NoLease,
@@ -172,7 +174,7 @@ class Looking:
         )
         before = aside(snapshot, candidates.keys()) if candidates else snapshot
         view = exchanged(before, instead)
-        closed = closed_hosts(sight.keepers, snapshot, proposal.ensemble, request.period)
+        closed = self._closed(sight, request.period, way.run)
         built = _built(request, view, way.run, {**proposal.barred, **closed})
         look = Look(built, None, period, staying)
         if instead and worsens(before, instead):
@@ -184,10 +186,20 @@ class Looking:
         if found is None:
             return look
         if way.run is not None:
-            return self._until(look, found, view)
+            return self._until(look, found, view, sight.keepers)
         if there is None:
             return replace(look, found=found)
         return self._displacing(look, found, there, candidates)
+
+    def _closed(
+        self, sight: Sight, stay: Period, run: Duration | None
+    ) -> Mapping[str, frozenset[str]]:
+        """Hosts on which nothing is placed; with `run` those that are for so long."""
+        ensemble, snapshot = self._proposal.ensemble, sight.snapshot
+        if run is None:
+            return closed_hosts(sight.keepers, snapshot, ensemble, stay)
+        store = self._parts.store
+        return closed_at_first(store, sight.keepers, snapshot, ensemble, stay, _brief(stay, run))
 
     def _moving(self, look: Look, sight: Sight) -> Look:
         """The answer that other leases make room for by moving, if they can."""
@@ -204,9 +216,12 @@ class Looking:
         )
         return look if found is None else replace(look, found=found.found, moved=found.moved)
 
-    def _until(self, look: Look, found: Found, view: Snapshot) -> Look:
+    def _until(self, look: Look, found: Found, view: Snapshot, keepers: Iterable[Ensemble]) -> Look:
         """The same answer with an end for each member whose place is promised to a lease."""
         request, notice = found.built.request, self._parts.limits.notice
+        others = [one for one in keepers if one.id != self._proposal.ensemble.id]
+        stranger = stranger_of(self._proposal.ensemble)
+        alone = tuple(solitudes(self._lease_of, view, stranger, others, look.period))
         bare = _vacated(view, request.released)
         places = {name: found.place(name) for name in request.members if name not in request.fixed}
         taken = wanted(places.values())
@@ -214,9 +229,12 @@ class Looking:
         try:
             for name, place in places.items():
                 mine = {provider: taken[provider] for provider in place.allocations}
-                end = ending(self._lease_of, bare, mine, look.period, notice)
-                if end is not None:
-                    endings[name] = end
+                ends = (
+                    ending(self._lease_of, bare, mine, look.period, notice),
+                    ending_alone(alone, [view.row_of[place.host]], view.taken_at, notice),
+                )
+                if any(ends):
+                    endings[name] = min(filter(None, ends), key=by_end)
         except NoLease:
             return look
         return replace(look, found=found, endings=MappingProxyType(endings))
@@ -364,11 +382,15 @@ def _built(
 ) -> Built:
     """The problem; with `run`, room counts for so long only, and company all the time."""
     terrain = survey(view, request)
-    start, end = request.period.start, request.period.end
-    if run is not None and start + run < end:
-        brief = survey(view, replace(request, period=Period(start, start + run)))
+    if run is not None and (brief_period := _brief(request.period, run)) != request.period:
+        brief = survey(view, replace(request, period=brief_period))
         terrain = replace(brief, occupants_of=terrain.occupants_of)
     return state(request, terrain, closed=closed)
+
+
+def _brief(stay: Period, run: Duration) -> Period:
+    """The beginning of a stay."""
+    return Period(stay.start, min(stay.start + run, stay.end))
 
 
 def _staying(

@@ -16,22 +16,26 @@ from moorage.domain.changes import Stay
 from moorage.domain.errors import ConstraintViolated, InvalidDescription, NotFound
 from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
+from moorage.domain.placement import Occupant
 from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE, wish_of
 from moorage.engine.stays import with_plenty, within
 from moorage.usecases.leases.asking import Displaced
 from moorage.usecases.leases.evict import warnings
+from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
 from moorage.usecases.leases.yielding import NoLease, ending
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration
     from moorage.domain.resources import Amounts, ResourceClass
     from moorage.domain.virtual import Wish
     from moorage.engine.candidates import CandidateQuery
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.ports import Store
+    from moorage.usecases.proposal import Ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +121,24 @@ class Way:
 
 
 def making_way(
-    store: Store, snapshot: Snapshot, write: ReplaceAllocations, notice: Duration
+    store: Store,
+    snapshot: Snapshot,
+    write: ReplaceAllocations,
+    notice: Duration,
+    keepers: Sequence[Ensemble] = (),
 ) -> Way:
     """A preemptible server's write, ending in time for the first lease that needs its place.
 
-    The write stays as it is where no lease is in its way, and where it could not run for the
-    notice at least or the lease lets nobody in before; then the commit judges.
+    That is one which needs the room, or which will have the host to itself. The write stays as it
+    is where no lease is in its way, and where it could not run for the notice at least or the
+    lease lets nobody in before; then the commit judges, which knows of room and of no policy.
+
+    Args:
+        store: where leases are.
+        snapshot: the fleet.
+        write: of a preemptible server.
+        notice: see `last_end`.
+        keepers: ensembles that keep others out.
     """
     now = snapshot.taken_at
     declared = FOREVER if write.stay.life is None else now + write.stay.life
@@ -134,8 +150,11 @@ def making_way(
         except NotFound:
             return None
 
+    stay = Period(now, declared)
+    alone = _alone(lease_of, snapshot, write, stay, notice, keepers) if keepers else None
     try:
-        found = ending(lease_of, snapshot, taken, Period(now, declared), notice)
+        crowded = ending(lease_of, snapshot, taken, stay, notice)
+        found = min((one for one in (crowded, alone) if one is not None), key=by_end, default=None)
         if found is None:
             return Way((write,))
         lease = store.lease(found.yields_to)
@@ -150,6 +169,29 @@ def making_way(
     told = warnings((yields,), replace(placement, created_at=now))
     revisions = {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in taken}
     return Way((bounded, *told), revisions)
+
+
+def _alone(
+    lease_of: Callable[[str], str | None],
+    snapshot: Snapshot,
+    write: ReplaceAllocations,
+    stay: Period,
+    notice: Duration,
+    keepers: Sequence[Ensemble],
+) -> Ending | None:
+    """Where the stay has to end for a lease that will have the host to itself.
+
+    None also where it is alone there already, or too soon: Placement's wire knows no exclusive
+    hosts, and such a server is there like any other.
+    """
+    owner = write.consumer
+    rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
+    stranger = Occupant(owner.uuid, owner.project_id)
+    ahead = solitudes(lease_of, snapshot, stranger, keepers, stay)
+    try:
+        return ending_alone(ahead, snapshot.root[rows].tolist(), snapshot.taken_at, notice)
+    except NoLease:
+        return None
 
 
 def _without(

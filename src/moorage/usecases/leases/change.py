@@ -226,9 +226,6 @@ def room_given_back(
     parts: Parts, ensemble: Ensemble, lease: Lease, made: Decision
 ) -> tuple[Change, ...]:
     """Later ends for those who yielded to the lease as it was, where it leaves them room."""
-    if ensemble.keeps_others_out:
-        # Who is displaced for the sake of solitude is not in the way of capacity.
-        return ()
     instead = {
         one.server_id or one.uuid: hold_booking(one, made.places[one.name], made)
         if one.name in made.places
@@ -237,4 +234,5 @@ def room_given_back(
     }
     snapshot = parts.store.snapshot()
     mine = {made.id: lease.id}
-    return tuple(given_back(parts.store, snapshot, [lease.id], instead, parts.limits.notice, mine))
+    notice = parts.limits.notice
+    return tuple(given_back(parts.store, snapshot, [lease.id], instead, notice, mine, ensemble))

@@ -11,9 +11,8 @@ import numpy as np
 from moorage.domain.changes import EndBookings
 from moorage.domain.period import Period
 from moorage.engine.overlay import exchanged
-from moorage.usecases.kept import kept_from
-from moorage.usecases.leases.yielding import NoLease, ending, last_end, lease_from, yielders
-from moorage.usecases.proposal import Ending
+from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
+from moorage.usecases.leases.yielding import NoLease, ending, yielders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,20 +20,22 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Duration
     from moorage.domain.placement import Occupant
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.ports import Store
+    from moorage.usecases.proposal import Ending
 
 
-def given_back(
+def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what changes besides
     store: Store,
     snapshot: Snapshot,
     lease_ids: Iterable[str],
     instead: Mapping[str, tuple[Booking, ...]],
     notice: Duration,
     unstored: Mapping[str, str | None] = MappingProxyType({}),
+    changed: Ensemble | None = None,
 ) -> Iterator[Change]:
     """Later ends for those who yield to leases that change or go, for each the oldest first.
 
@@ -50,6 +51,7 @@ def given_back(
         instead: what members are booked for afterwards, by consumer.
         notice: see `last_end`.
         unstored: decisions that are not stored yet: id -> their lease.
+        changed: the ensemble as it will be stored, of a lease that changes.
     """
 
     def lease_of(of: str) -> str | None:
@@ -58,7 +60,7 @@ def given_back(
     now = snapshot.taken_at
     view = exchanged(snapshot, instead)
     yielding = [one for lease_id in lease_ids for one in reversed(yielders(store, lease_id))]
-    keepers = store.keepers().ensembles if yielding else ()
+    keepers = _keepers(store, changed) if yielding else ()
     for one in yielding:
         if one.end <= now or one.declared_end <= one.end:
             continue
@@ -75,7 +77,7 @@ def given_back(
             shut = _shut_out(lease_of, view, one, mine, keepers, notice)
         except NoLease:
             continue
-        found = min((end for end in (crowded, shut) if end is not None), key=_by_end, default=None)
+        found = min((end for end in (crowded, shut) if end is not None), key=by_end, default=None)
         end = one.declared_end if found is None else found.end
         if end <= one.end:
             continue
@@ -86,8 +88,12 @@ def given_back(
         )
 
 
-def _by_end(ending: Ending) -> tuple[Instant, str]:
-    return ending.end, ending.yields_to
+def _keepers(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:
+    """Who keeps others out, with one of them as it will be."""
+    stored = tuple(store.keepers().ensembles)
+    if changed is None or not changed.keeps_others_out:
+        return stored
+    return (*(one for one in stored if one.id != changed.id), changed)
 
 
 def _shut_out(
@@ -103,29 +109,10 @@ def _shut_out(
     Raises:
         NoLease: what keeps it off is no lease, or is there already.
     """
-    now, longer = view.taken_at, Period(one.end, one.declared_end)
     rows = [view.row_of[booking.provider] for booking in mine]
     stranger = _stranger(view, one.consumer, rows)
-    roots = np.unique(view.root[rows])
-    found: list[Ending] = []
-    for keeper in keepers:
-        consumers = {name for m in keeper.members for name in (m.uuid, m.server_id) if name}
-        if one.consumer in consumers or not kept_from(stranger, keeper, view, longer)[roots].any():
-            continue
-        there = [
-            booking
-            for consumer in consumers
-            for row in view.rows_of_consumer(consumer)
-            for booking in view.bookings_of(row)
-            if booking.consumer == consumer and booking.period.overlaps(longer)
-        ]
-        at = min(booking.period.start for booking in there)
-        lease = lease_from(lease_of, there)
-        end = last_end(now, at, notice)
-        if lease is None or end is None:
-            raise NoLease
-        found.append(Ending(end, lease))
-    return min(found, key=_by_end, default=None)
+    ahead = solitudes(lease_of, view, stranger, keepers, Period(one.end, one.declared_end))
+    return ending_alone(ahead, np.unique(view.root[rows]).tolist(), view.taken_at, notice)
 
 
 def _stranger(view: Snapshot, consumer: str, rows: Iterable[int]) -> Occupant:
