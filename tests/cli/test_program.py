@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moorage.cli.commands import COMMANDS, NOUNS
-from moorage.cli.program import Late, Program
+from moorage.cli.program import Late, Program, found
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -84,6 +84,35 @@ def test_a_noun_lists_its_verbs(offline: Any) -> None:
 
 def test_commands_may_be_shortened(offline: Any) -> None:
     assert offline("pol", "li").out == offline("policy", "list").out
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant", "rest"),
+    [
+        ("capacity window", "capacity window", ""),
+        ("capacity window show x", "capacity window show", "x"),
+        ("capacity windows --count 2", "capacity windows", "--count 2"),
+        ("cap wind sh x", "capacity window show", "x"),
+        ("capacity windo", "capacity", "windo"),
+        ("lease show show", "lease show", "show"),
+        ("replay list", "replay", "list"),
+        ("--help", "", "--help"),
+        ("nonsense show", "", "nonsense show"),
+    ],
+)
+def test_a_whole_word_is_no_beginning_of_another(typed: str, meant: str, rest: str) -> None:
+    assert found(typed.split()) == (meant, rest.split())
+
+
+def test_a_group_of_commands_lists_them(offline: Any) -> None:
+    told = offline("capacity", "window", "--help")
+    assert told.status == 0
+    assert told.out.count("moorage capacity window ") == 4
+    assert "capacity windows" not in told.out
+    wrong = offline("capacity", "windo")
+    assert wrong.status == 2
+    assert "moorage capacity windows" in wrong.err
+    assert "moorage capacity show" not in wrong.err
 
 
 def test_nobody_there_is_one_line(offline: Any) -> None:

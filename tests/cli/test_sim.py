@@ -67,7 +67,7 @@ def test_a_life(offline: Any, mark: str) -> None:
     assert offline("sim", "clock", "tomorrow").status == 1
     assert offline("sim", "clock").out == "2026-11-21T09:10:00Z\n"
     assert offline("sim", "stop").out == "stopped moorage-sim\n"
-    assert offline("sim", "stop").err == "no running simulation called moorage-sim\n"
+    assert offline("sim", "stop").err == "no simulation called moorage-sim\n"
     assert offline.body("sim", "list") == {"simulations": []}
     assert marked(mark) == []
     assert list(sims(offline.environment).iterdir()) == []
@@ -87,8 +87,9 @@ def holds_lapse_when_time_is_set(offline: Any) -> None:
         time.sleep(0.1)
 
 
-def test_a_killed_simulation_is_said_to_be_gone(offline: Any, mark: str) -> None:
-    offline(*START)
+def killed(offline: Any, mark: str) -> registry.Registration:
+    """A simulation that was killed with its children."""
+    assert offline(*START).status == 0
     offline.environment["OS_CLOUD"] = "moorage-sim"
     registration = registry.read(sims(offline.environment), "moorage-sim")
     assert registration is not None
@@ -98,15 +99,52 @@ def test_a_killed_simulation_is_said_to_be_gone(offline: Any, mark: str) -> None
     while marked(mark):
         assert time.monotonic() < deadline, "its children outlived it"
         time.sleep(0.05)
+    return registration
+
+
+def test_a_killed_simulation_is_taken_up_again(offline: Any, mark: str) -> None:
+    offline(*START)
+    offline.environment["OS_CLOUD"] = "moorage-sim"
+    made = offline.body("ensemble", "create", "--server", "m1.small", "--hold", "10m")
+    offline("sim", "clock", "2026-11-21T09:05:00Z")
+    found = registry.read(sims(offline.environment), "moorage-sim")
+    assert found is not None
+    os.killpg(found.pid, signal.SIGKILL)
+    os.waitpid(found.pid, 0)
+    (listed,) = offline.body("sim", "list")["simulations"]
+    assert (listed["status"], listed["endpoint"], listed["pid"]) == ("killed", None, None)
+    again = offline(*START)
+    assert (again.status, "moorage sim resume --name moorage-sim" in again.err) == (4, True)
+    resumed = offline("sim", "resume")
+    assert re.fullmatch(
+        r"simulation moorage-sim at http://\S+, it is 2026-11-21T09:05:00Z\n", resumed.out
+    ), resumed
+    assert offline.body("sim", "list")["simulations"][0]["status"] == "running"
+    held = offline.body("decision", "show", made["decision"]["id"])["decision"]
+    assert held["status"] == "held"
+    assert offline("sim", "resume").status == 4
+    assert offline("sim", "stop").status == 0
+    assert offline("sim", "resume").err == "no simulation called moorage-sim\n"
+
+
+def test_a_killed_simulation_is_said_to_be_gone(offline: Any, mark: str) -> None:
+    registration = killed(offline, mark)
     told = offline("ensemble", "list")
     assert told.status == 1
-    assert told.err.startswith("OS_CLOUD=moorage-sim names no running simulation")
-    assert not (sims(offline.environment) / "moorage-sim.json").exists()
+    assert told.err.startswith("OS_CLOUD=moorage-sim names a simulation that was killed")
+    assert "was killed" in offline("sim", "clock").err
     offline.environment["MOORAGE_ENDPOINT"] = registration.endpoint
     told = offline("ensemble", "list")
     assert "connection refused (is it running?)" in told.err
     del offline.environment["MOORAGE_ENDPOINT"]
-    assert offline(*START).status == 0, "a new one takes its place"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert "cannot listen" in offline("sim", "resume", "--port", port).err
+    assert offline.body("sim", "list")["simulations"], "what it has left is there still"
+    assert offline("sim", "stop").out == "stopped moorage-sim\n"
+    assert list(sims(offline.environment).iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,15 @@ def test_a_simulation_that_is_gone_is_said_to_be(environment: dict[str, str]) ->
         find(NOTHING, environment | {"OS_CLOUD": "lab"})
 
 
+def test_a_simulation_that_was_killed_can_be_taken_up_again(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    gone = Registration("lab", "http://127.0.0.1:9", 2**22 - 1, "1", "boss", str(tmp_path))
+    registry.write(registry.state_directory(environment), gone)
+    with pytest.raises(NoEndpoint, match=r"was killed .*moorage sim resume --name lab"):
+        find(NOTHING, environment | {"OS_CLOUD": "lab"})
+
+
 def test_os_cloud_may_be_an_entry_of_clouds_yaml(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

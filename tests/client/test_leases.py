@@ -112,6 +112,30 @@ def test_a_name_means_the_lease_that_is_not_over(operator: Moorage) -> None:
         operator.leases.find("month")
 
 
+def test_a_name_means_the_ensemble_that_is_in_use(operator: Moorage) -> None:
+    first = operator.leases.create(week()).value
+    operator.leases.cancel(first.lease.id, first.lease.generation)
+    assert operator.ensembles.find("week") == first.lease.ensemble_id, "the only one"
+    second = operator.leases.create(week()).value.lease
+    assert operator.ensembles.find("week") == second.ensemble_id
+    assert operator.ensembles.find(first.lease.ensemble_id[:8]) == first.lease.ensemble_id
+    described = {"name": "week", "members": [{"name": "n", "count": 1, "flavor": "m1.small"}]}
+    operator.ensembles.create(described)
+    with pytest.raises(errors.Ambiguous):
+        operator.ensembles.find("week")
+
+
+def test_an_ensemble_whose_places_were_given_back_leaves_its_name(operator: Moorage) -> None:
+    described = {"name": "shop", "members": [{"name": "n", "count": 1, "flavor": "m1.small"}]}
+    first = operator.ensembles.create({**described, "decide": {"hold": "PT10M"}}).value
+    assert first.decision is not None
+    assert first.decision.id is not None
+    operator.decisions.release(first.decision.id, first.decision.generation)
+    second = operator.ensembles.create({**described, "decide": {"hold": "PT10M"}}).value
+    assert second.ensemble is not None
+    assert operator.ensembles.find("shop") == second.ensemble.id
+
+
 def test_who_ends_early_is_told_as_far_as_one_may_know(operator: Moorage) -> None:
     members = [{"name": "n", "count": 6, "flavor": "m1.2xlarge"}]
     decide = {"hold": "PT1H", "preemptible": True}

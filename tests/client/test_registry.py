@@ -38,6 +38,15 @@ def test_a_dead_process_is_forgotten(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_killed_one_whose_directory_is_there_stays_known(tmp_path: Path) -> None:
+    gone = Registration("sim", "http://127.0.0.1:1", 2**22 - 1, "1", "admin", str(tmp_path))
+    registry.write(tmp_path, gone)
+    assert registry.read(tmp_path, "sim") is None
+    assert registry.known(tmp_path, "sim") == gone
+    assert list(registry.running(tmp_path)) == []
+    assert list(registry.every(tmp_path)) == [gone]
+
+
 def test_another_process_of_the_same_id_is_not_taken_for_it(tmp_path: Path) -> None:
     reused = Registration("sim", "http://127.0.0.1:1", os.getpid(), "1", "admin", "/nowhere")
     registry.write(tmp_path, reused)

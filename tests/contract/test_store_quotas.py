@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.contract.test_store_bookings import write
 
-from moorage.domain.changes import Changeset, DropQuota, PutLease, PutQuota
-from moorage.domain.errors import NotFound, QuotaExceeded
+from moorage.domain.changes import BoundOffers, Changeset, DropQuota, PutLease, PutQuota
+from moorage.domain.errors import LimitExceeded, NotFound, QuotaExceeded
 from moorage.domain.leases import Lease, LeaseState, Terms
+from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
 from moorage.domain.quotas import Quota, QuotaDefaults, QuotaName, Use
 
@@ -77,3 +78,44 @@ def test_of_writers_who_meet_at_a_limit_as_many_pass_as_it_allows(store: Ledger)
     assert sum(passed) == 2
     assert [one.units for one in store.lessee("p", 0).uses] == [2, 2]
     assert len(store.leases(project_id="p")) == 2
+
+
+def offer(name: str, places: int, expires_at: int = 3_000) -> Lease:
+    proposed = Offer("r", expires_at, proved=True, score=1.0, places=places)
+    return replace(lease(name, 0), state=LeaseState.OFFERED, offer=proposed)
+
+
+def test_of_offers_made_at_once_as_many_pass_as_a_project_may_have(store: Ledger) -> None:
+    bound = BoundOffers("p", offers=3, held=100, requested=2)
+
+    def propose(number: int) -> bool:
+        try:
+            store.commit(Changeset((PutLease(offer(f"o{number}", 2), None), bound)))
+        except LimitExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        passed = list(pool.map(propose, range(8)))
+    assert sum(passed) == 3
+    assert len(store.offers(project_id="p")) == 3
+
+
+def test_offers_that_are_over_and_those_of_others_do_not_count(
+    store: Ledger, clock: SetClock
+) -> None:
+    bound = BoundOffers("p", offers=1, held=2, requested=2)
+    write(store, PutLease(replace(offer("x", 2), project_id="other"), None))
+    write(store, PutLease(offer("o1", 2), None), bound)
+    with pytest.raises(LimitExceeded, match="offers held: limit 1, used 1, requested 1"):
+        write(store, PutLease(offer("o2", 2), None), bound)
+    clock.instant = 4_000
+    write(store, PutLease(offer("o2", 2, 5_000), None), bound)
+    with pytest.raises(QuotaExceeded, match="held-units limit 3 used 2 requested 2"):
+        write(store, PutLease(offer("o3", 2, 5_000), None), replace(bound, offers=5, held=3))
+    write(store, PutQuota(Quota("p", {QuotaName.HELD: 4})))
+    write(store, PutLease(offer("o3", 2, 5_000), None), replace(bound, offers=5, held=3))
+    gone = replace(offer("o3", 2), state=LeaseState.CLOSED)
+    withdrawn = replace(gone, offer=replace(gone.offer, state=OfferState.WITHDRAWN))  # type: ignore[type-var]
+    write(store, PutLease(withdrawn, 0))
+    write(store, PutLease(offer("o4", 2, 5_000), None), replace(bound, offers=2))

@@ -10,7 +10,7 @@ from moorage.cli.output import Shown, console, stack
 from moorage.cli.ticks import ticks
 from moorage.cli.times import TIME_HELP, minute, time_of
 from moorage.client.errors import ApiError
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import InvalidDescription, UnknownName
 from moorage.domain.period import DAY, SECOND, Period, format_duration, parse_instant
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Calendar(Command):
             found = _ask(client, args, width - _LEFT)
         plain = args.ascii or not speaks_unicode(self.app.stdout)
         classes = frozenset(args.resource_class or ())
+        _check(found.value, classes)
         return Shown(found.body, drawn(found.value, classes, width, plain=plain))
 
 
@@ -97,6 +98,17 @@ def _ask(client: Moorage, args: argparse.Namespace, columns: int) -> Answer[Capa
         if args.by or error.code != "ensemble.unknown_name" or error.error.get("path") == "zone":
             raise
     return client.capacity.over_time(**asked)
+
+
+def _check(found: Capacity, classes: frozenset[str]) -> None:
+    """Let classes pass that some host has, if there are any hosts.
+
+    Raises:
+        UnknownName: nobody has one of them.
+    """
+    known = {name for one in found.parts for name in one.resources}
+    for name in sorted(classes - known) if found.parts else ():
+        raise UnknownName("resource class on these hosts", name, known=known)
 
 
 def speaks_unicode(out: TextIO) -> bool:

@@ -258,7 +258,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Start a server over a fleet, in the background, with a clock you set.",
         ),
         "sim stop": (f"{_CLI}.sim:Stop", "Stop a simulation and drop its database."),
-        "sim list": (f"{_CLI}.sim:List", "List the simulations that run."),
+        "sim resume": (
+            f"{_CLI}.sim:Resume",
+            "Take up a simulation again that was killed, or ended with its machine.",
+        ),
+        "sim list": (
+            f"{_CLI}.sim:List",
+            "List simulations: those that run, and those that were killed.",
+        ),
         "sim clock": (f"{_CLI}.sim:Clock", "Show a simulation's time, or set it."),
         "sim fail": (f"{_CLI}.sim_hosts:Fail", "Let a host of a simulation fail."),
         "sim recover": (

@@ -91,6 +91,7 @@ class Create(Command):
         lines = [
             told_offer.offered(one, found.computed_at, dry_run=args.dry_run) for one in found.offers
         ]
+        lines += [told_offer.barred(one) for one in found.barred]
         return Shown(answer.body, "\n".join(lines))
 
 

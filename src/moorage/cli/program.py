@@ -6,6 +6,7 @@ import argparse
 import traceback
 from importlib import import_module
 from importlib.metadata import version as version_of
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from cliff.app import App
@@ -106,10 +107,10 @@ class Program(App):
             return BROKEN_PIPE
 
     def _run(self, words: list[str]) -> int:
-        try:
-            factory, name, rest = self.command_manager.find_command(words)
-        except ValueError:
-            return self._unknown(words)
+        name, rest = found(words)
+        if name not in COMMANDS:
+            return self._unknown(name, rest)
+        factory = self.command_manager.commands[name].load()
         command = factory(self, self.options, name)
         args = command.get_parser(f"{self.NAME} {name}").parse_args(rest)
         try:
@@ -133,17 +134,37 @@ class Program(App):
             output.show(output.Shown(failures.body(error), ""), form, self.stdout)
         return failures.exit_status(error)
 
-    def _unknown(self, words: list[str]) -> int:
-        noun = words[0]
-        verbs = [name for name in COMMANDS if name.split()[0] == noun]
-        if verbs and (len(words) == 1 or words[1] in {"-h", "--help", "help"}):
-            self.stdout.write("\n".join(listing(verbs)) + "\n")
-            return OK if len(words) > 1 else USAGE
-        said = " ".join(word for word in words[:2] if not word.startswith("-"))
-        likely = verbs or self.get_fuzzy_matches(noun)[:4]
+    def _unknown(self, group: str, rest: list[str]) -> int:
+        """Tell which commands there are: of a group (`ensemble`, `capacity window`), or alike."""
+        of_group = [name for name in COMMANDS if name.startswith(f"{group} ")] if group else []
+        if of_group and (not rest or rest[0] in {"-h", "--help", "help"}):
+            self.stdout.write("\n".join(listing(of_group)) + "\n")
+            return OK if rest else USAGE
+        wrong = [word for word in rest if not word.startswith("-")]
+        begun = [one for one in of_group if wrong and one.startswith(f"{group} {wrong[0]}")]
+        likely = begun or of_group or self.get_fuzzy_matches((wrong or rest)[0])[:4]
+        said = " ".join([*group.split(), *wrong][: max(2, len(group.split()) + 1)])
         self.stderr.write(f"moorage: no such command: {said}\n")
         self.stderr.write("\n".join(["Did you mean:", *listing(likely)]) + "\n")
         return USAGE
+
+
+def found(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The command that the first words mean, or else the group of commands, and the rest.
+
+    Words may be shortened as long as they mean one thing only; a whole word is never taken for the
+    beginning of another. Where they mean nothing, all of them are the rest.
+    """
+    typed = list(takewhile(lambda word: not word.startswith("-"), words))
+    every = [tuple(one.split()) for one in COMMANDS]
+    for count in range(len(typed), 0, -1):
+        meant = {one[:count] for one in every if len(one) >= count}
+        for at, word in enumerate(typed[:count]):
+            begun = {one for one in meant if word and one[at].startswith(word)}
+            meant = {one for one in begun if one[at] == word} or begun
+        if len(meant) == 1:
+            return " ".join(meant.pop()), list(words[count:])
+    return "", list(words)
 
 
 def overview() -> str:

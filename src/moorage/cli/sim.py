@@ -1,4 +1,4 @@
-"""`moorage sim start|stop|list|clock`: a server over a described fleet, without a cloud."""
+"""`moorage sim start|resume|stop|list|clock`: a server over a described fleet, without a cloud."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moorage.cli.output import Shown, table
 from moorage.client import registry
 from moorage.client.discovery import Access
 from moorage.client.errors import Missing
-from moorage.domain.errors import Conflict
+from moorage.domain.errors import Conflict, MoorageError
 from moorage.domain.period import format_instant, parse_instant
 
 if TYPE_CHECKING:
@@ -21,10 +21,23 @@ if TYPE_CHECKING:
     from moorage.client.registry import Registration
 
 DEFAULT_NAME: Final = "moorage-sim"
+RUNNING: Final = "running"
+KILLED: Final = "killed"
+"""It can be taken up again."""
 
 
 class Running(Conflict):
-    """A simulation of that name runs already."""
+    """A simulation of that name runs already, or was killed and can be taken up again."""
+
+
+class Killed(MoorageError):
+    """The simulation runs no more, though nobody has stopped it; what it has written is there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"simulation {name} was killed (take it up again: moorage sim resume --name {name};"
+            f" or drop it: moorage sim stop --name {name})"
+        )
 
 
 def chosen_name(name: str | None) -> str:
@@ -36,12 +49,14 @@ def running(name: str | None) -> Registration:
     """The running simulation of that name.
 
     Raises:
-        Missing: there is none.
+        Missing: there is none. Killed: it runs no more.
     """
     wanted = chosen_name(name)
-    found = registry.read(registry.state_directory(os.environ), wanted)
+    found = registry.known(registry.state_directory(os.environ), wanted)
     if found is None:
         raise Missing("running simulation called", wanted)
+    if not registry.alive(found):
+        raise Killed(wanted)
     return found
 
 
@@ -75,9 +90,11 @@ class Start(Command):
 
         name = registry.check_name(args.name)
         state = registry.state_directory(os.environ)
-        found = registry.read(state, name)
-        if found is not None:
+        found = registry.known(state, name)
+        if found is not None and registry.alive(found):
             raise Running(f"simulation {name} runs already (moorage sim stop --name {name})")
+        if found is not None:
+            raise Running(Killed(name).message)
         now = parse_instant(args.now) if args.now else time.time_ns() // 1000
         fleet = fleets.expanded(args.fleet)
         directory = sim_process.directory_of(name, os.environ)
@@ -108,7 +125,10 @@ class Start(Command):
 
 
 class Stop(Command):
-    """Stop a simulation and drop its database."""
+    """Stop a simulation and drop its database.
+
+    Of one that was killed, what it has left.
+    """
 
     examples = "moorage sim stop\nmoorage sim stop --name other"
 
@@ -120,27 +140,92 @@ class Stop(Command):
         """Stop."""
         from moorage.cli import sim_process
 
-        found = running(args.name)
-        sim_process.end(found.pid)
-        registry.forget(registry.state_directory(os.environ), found.name)
+        wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
+        found = registry.known(state, wanted)
+        if found is None:
+            raise Missing("simulation called", wanted)
+        if registry.alive(found):
+            sim_process.end(found.pid)
+        registry.forget(state, found.name)
         sim_process.discard(Path(found.directory))
         return Shown({"stopped": found.name}, f"stopped {found.name}")
 
 
+class Resume(Command):
+    """Take up a simulation again that was killed, or ended with its machine.
+
+    A server over the database that it had: all that was answered is there, and its clock shows
+    what it showed. One that was stopped with `sim stop` is gone.
+    """
+
+    examples = """
+        moorage sim list
+        moorage sim resume
+        moorage sim resume --name other --port 8790
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Which, and where."""
+        parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
+        parser.add_argument("--port", type=int, metavar="N", help="default: any free one")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        """Resume."""
+        from moorage.cli import sim_process
+        from moorage.client.moorage import connect
+
+        wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
+        found = registry.known(state, wanted)
+        if found is None:
+            raise Missing("simulation called", wanted)
+        if registry.alive(found):
+            raise Running(f"simulation {wanted} runs already")
+        directory = Path(found.directory)
+        started = sim_process.resume(directory, port=args.port, told=self.app.stderr)
+        registry.write(state, started.registration(wanted, found.fleet))
+        with connect(started.access) as client:
+            now = str(client.simulation.clock().value["now"])
+        body = {
+            "simulation": {
+                "name": wanted,
+                "endpoint": started.endpoint,
+                "now": now,
+                "fleet": found.fleet,
+                "directory": str(directory),
+            }
+        }
+        return Shown(body, f"simulation {wanted} at {started.endpoint}, it is {now}")
+
+
 class List(Command):
-    """List the simulations that run."""
+    """List simulations: those that run, and those that were killed."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
         """List."""
-        found = list(registry.running(registry.state_directory(os.environ)))
-        rows = [(one.name, one.fleet, one.endpoint, one.pid) for one in found]
+        found = list(registry.every(registry.state_directory(os.environ)))
+        alive = [registry.alive(one) for one in found]
+        status = [RUNNING if runs else KILLED for runs in alive]
+        where = [
+            (one.endpoint, one.pid) if runs else (None, None)
+            for one, runs in zip(found, alive, strict=True)
+        ]
+        rows = [
+            (one.name, state, one.fleet, *there)
+            for one, state, there in zip(found, status, where, strict=True)
+        ]
         body = {
             "simulations": [
-                {"name": one.name, "fleet": one.fleet, "endpoint": one.endpoint, "pid": one.pid}
-                for one in found
+                {
+                    "name": one.name,
+                    "status": state,
+                    "fleet": one.fleet,
+                    "endpoint": endpoint,
+                    "pid": pid,
+                }
+                for one, state, (endpoint, pid) in zip(found, status, where, strict=True)
             ]
         }
-        return Shown(body, table(["name", "fleet", "endpoint", "#pid"], rows))
+        return Shown(body, table(["name", "status", "fleet", "endpoint", "#pid"], rows))
 
 
 class Clock(Command):

@@ -87,6 +87,24 @@ def start(
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True, mode=0o700)
     create(clock_file(directory), now)
+    return _serving(directory, port, told)
+
+
+def resume(directory: Path, *, port: int | None, told: TextIO | None = None) -> Started:
+    """Start a server over what one that was killed has left; its clock shows what it showed.
+
+    Raises:
+        DidNotStart: as of `start`. The directory stays as it is.
+    """
+    try:
+        return _serving(directory, port, told)
+    except BaseException:
+        halt(directory)
+        raise
+
+
+def _serving(directory: Path, port: int | None, told: TextIO | None) -> Started:
+    """A server over a directory with a clock, once it answers."""
     with (directory / "log").open("wb") as log, undisturbed():
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             _command(directory, port or 0),
@@ -124,12 +142,17 @@ def undisturbed() -> Iterator[None]:
         signal.raise_signal(one)
 
 
-def discard(directory: Path) -> None:
-    """End what was started in the directory, if it still runs, and remove it."""
+def halt(directory: Path) -> None:
+    """End what was started in the directory, if it still runs."""
     with contextlib.suppress(OSError, ValueError):
         pid, _, birth = (directory / "pid").read_text(encoding="ascii").partition(" ")
         if registry.born(int(pid)) == birth:
             end(int(pid))
+
+
+def discard(directory: Path) -> None:
+    """End what was started in the directory, if it still runs, and remove it."""
+    halt(directory)
     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -11,7 +11,7 @@ from moorage.domain.period import MINUTE, SECOND, parse_instant
 
 if TYPE_CHECKING:
     from moorage.client.leases import Granted
-    from moorage.client.offers import Offer
+    from moorage.client.offers import Barred, Offer
 
 _SHORT: Final = 120
 """Minutes up to here are told as minutes."""
@@ -26,6 +26,11 @@ def offered(one: Offer, now: str, *, dry_run: bool = False) -> str:
     if not one.proved:
         parts.append("not proved to be the earliest")
     return SEPARATOR.join(parts)
+
+
+def barred(one: Barred) -> str:
+    """`not allowed  <start> .. <end>  lease-units limit 4 used 4 requested 4   passes at <t>`."""
+    return SEPARATOR.join(["not allowed", period(one.start, one.end), one.detail])
 
 
 def left(one: Offer, now: str) -> str:

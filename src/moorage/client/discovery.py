@@ -125,10 +125,15 @@ def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:
         return _Place(named.rstrip("/"), login=login)
     if not cloud:
         return _Place(None, login=keystone.from_environment(environment))
-    sim = registry.read(registry.state_directory(environment), cloud)
-    if sim is not None:
-        return _Place(sim.endpoint, sim.token)
-    return _from_clouds(cloud, environment)
+    sim = registry.known(registry.state_directory(environment), cloud)
+    if sim is None:
+        return _from_clouds(cloud, environment)
+    if not registry.alive(sim):
+        raise NoEndpoint(
+            f"OS_CLOUD={cloud} names a simulation that was killed (take it up again: moorage sim"
+            f" resume --name {cloud}; or drop it: moorage sim stop --name {cloud})"
+        )
+    return _Place(sim.endpoint, sim.token)
 
 
 def login_from(environment: Mapping[str, str]) -> Login | None:

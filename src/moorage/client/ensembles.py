@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from moorage.client.transport import Reply, Transport
 
 T = TypeVar("T")
+_OVER: Final = frozenset({"released", "expired"})
+"""States of decisions whose places nobody has any more."""
 
 
 def answer(reply: Reply, key: str, kind: type[T]) -> Answer[T]:
@@ -43,12 +45,38 @@ class Ensembles:
         self._transport = transport
 
     def find(self, text: str) -> str:
-        """The id that an id, a name or an id's beginning means."""
+        """The id that an id, a name or an id's beginning means.
+
+        A name means the ensemble that is in use, where others that are called so are not any
+        more: their lease is over, or their places were given back.
+        """
         if lookup.UUID.fullmatch(text):
             return text
-        return lookup.pick(
-            "ensemble", text, lookup.pages(self._transport, "/v1/ensembles", "ensembles")
-        )
+        every = list(lookup.pages(self._transport, "/v1/ensembles", "ensembles"))
+        named = [one for one in every if one["name"] == text]
+        if len(named) > 1:
+            over = self._over({str(one["id"]) for one in named})
+            named = [one for one in named if one["id"] not in over] or named
+        return lookup.pick("ensemble", text, named or every)
+
+    def _over(self, ensembles: set[str]) -> set[str]:
+        """Those of some ensembles whose last decision, or the lease it was for, is over."""
+        newest: dict[str, Mapping[str, Any]] = {}
+        for one in lookup.pages(self._transport, "/v1/decisions", "decisions"):
+            if one["ensemble_id"] in ensembles:
+                newest.setdefault(one["ensemble_id"], one)
+            if len(newest) == len(ensembles):
+                break
+        closed = {
+            one["id"]
+            for one in lookup.pages(self._transport, "/v1/leases", "leases")
+            if one["status"] == "closed"
+        }
+        return {
+            ensemble
+            for ensemble, one in newest.items()
+            if one["status"] in _OVER or one.get("lease_id") in closed
+        }
 
     def create(
         self, description: Mapping[str, Any], *, dry_run: bool = False

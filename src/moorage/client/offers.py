@@ -43,6 +43,16 @@ class Offer(msgspec.Struct, frozen=True):
     created_at: str = ""
 
 
+class Barred(msgspec.Struct, frozen=True):
+    """A window in which everything would fit, and that the project's quota does not allow."""
+
+    start: str
+    end: str
+    quota: str = ""
+    detail: str = ""
+    passes_at: str | None = None
+
+
 class Offers(msgspec.Struct, frozen=True):
     """Offers, and the service's time when they were made or read."""
 
@@ -50,6 +60,7 @@ class Offers(msgspec.Struct, frozen=True):
     computed_at: str
     revision: int | None = None
     dry_run: bool = False
+    barred: list[Barred] = []
 
 
 class OfferCalls:

@@ -1,8 +1,8 @@
 """Running simulations, known by name: one small JSON file each in the user's state directory.
 
-A file outlives a killed simulation, so every look checks that its process still lives, and
-removes the file when it does not. A process is known by its id and its start time, since ids
-are used again.
+A file outlives a killed simulation, so every look checks that its process still lives. A process
+is known by its id and its start time, since ids are used again. Who was killed stays registered as
+long as its directory is there: it can be taken up again.
 """
 
 from __future__ import annotations
@@ -88,8 +88,12 @@ def write(directory: Path, registration: Registration) -> None:
     fresh.replace(path)
 
 
-def read(directory: Path, name: str) -> Registration | None:
-    """The running simulation of that name, or None; a stale registration is removed."""
+def known(directory: Path, name: str) -> Registration | None:
+    """The simulation of that name, running or killed, or None.
+
+    A registration that nothing can be made of is removed: a damaged one, or that of a killed
+    simulation whose directory is gone.
+    """
     if NAME.fullmatch(name) is None:
         return None
     path = directory / f"{name}.json"
@@ -100,10 +104,16 @@ def read(directory: Path, name: str) -> Registration | None:
     except msgspec.DecodeError:
         path.unlink(missing_ok=True)
         return None
-    if not alive(found):
+    if not alive(found) and not Path(found.directory).is_dir():
         path.unlink(missing_ok=True)
         return None
     return found
+
+
+def read(directory: Path, name: str) -> Registration | None:
+    """The running simulation of that name, or None."""
+    found = known(directory, name)
+    return None if found is None or not alive(found) else found
 
 
 def forget(directory: Path, name: str) -> None:
@@ -111,9 +121,14 @@ def forget(directory: Path, name: str) -> None:
     (directory / f"{name}.json").unlink(missing_ok=True)
 
 
-def running(directory: Path) -> Iterator[Registration]:
-    """Every running simulation, by name."""
+def every(directory: Path) -> Iterator[Registration]:
+    """Every simulation, running or killed, by name."""
     for path in sorted(directory.glob("*.json")):
-        found = read(directory, path.stem)
+        found = known(directory, path.stem)
         if found is not None:
             yield found
+
+
+def running(directory: Path) -> Iterator[Registration]:
+    """Every running simulation, by name."""
+    return (one for one in every(directory) if alive(one))

@@ -36,10 +36,11 @@ status, code and sentence.
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     Instant = int
     """As `period.Instant`, which is built on this module."""
@@ -66,12 +67,23 @@ class InvalidDescription(MoorageError):
 
 
 class UnknownName(InvalidDescription):
-    """A name in the description refers to nothing. `kind` is the noun, as in the glossary."""
+    """A name in the description refers to nothing. `kind` is the noun, as in the glossary.
+
+    Of those that are `known` to whoever asks, the one most like it is suggested.
+    """
 
     def __init__(
-        self, kind: str, name: str, *, path: str | None = None, line: int | None = None
+        self,
+        kind: str,
+        name: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        known: Iterable[str] = (),
     ) -> None:
-        super().__init__(f"no such {kind}: {name}", path=path, line=line)
+        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        super().__init__(f"no such {kind}: {name}{hint}", path=path, line=line)
         self.kind = kind
         self.name = name
 

@@ -81,6 +81,15 @@ class Period:
         return self.start <= instant < self.end
 
 
+def from_now_on(start: Instant | None, now: Instant) -> Instant:
+    """Where a time that is asked about begins: now, unless it is said to begin later.
+
+    A day that is named by its date has begun at midnight, so what has passed of it is left out.
+    The start of a lease is no question but a promise: see `usecases.leases.shaping`.
+    """
+    return now if start is None else max(start, now)
+
+
 def parse_instant(text: str) -> Instant:
     """Read an RFC 3339 time with an offset (`2026-11-21T09:00:00Z`).
 

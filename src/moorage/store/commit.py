@@ -79,6 +79,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.DeleteEnsemble: ensembles.delete_ensemble,
         changes.PutDecision: ensembles.put_decision,
         changes.BoundHeld: ensembles.bound_held,
+        changes.BoundOffers: quotas.bound_offers,
         changes.PutClaim: ensembles.put_claim,
         changes.ExpectLease: leases.expect_lease,
         changes.PutLease: leases.put_lease,

@@ -132,6 +132,10 @@ def _bound_held(found: Footprint, change: changes.BoundHeld) -> None:
     found.ids.add(f"held {change.project_id}")
 
 
+def _bound_offers(found: Footprint, change: changes.BoundOffers) -> None:
+    found.ids.add(f"held {change.project_id}")
+
+
 def _put_claim(found: Footprint, change: changes.PutClaim) -> None:
     found.ids.add(change.claim.id)
 
@@ -240,6 +244,7 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.DeleteEnsemble: _delete_ensemble,
         changes.PutDecision: _put_decision,
         changes.BoundHeld: _bound_held,
+        changes.BoundOffers: _bound_offers,
         changes.PutClaim: _put_claim,
         changes.PutLease: _put_lease,
         changes.ExpectLease: _expect_lease,

@@ -47,15 +47,17 @@ class Names:
         names -= _STANDARD
         if names and self._classes is None:
             self._classes = frozenset(one.name for one in self._store.resource_classes())
-        for name in sorted(names - (self._classes or frozenset())):
-            raise UnknownName("resource class", name, path=path)
+        known = self._classes or frozenset()
+        for name in sorted(names - known):
+            raise UnknownName("resource class", name, path=path, known=known | _STANDARD)
 
     def check_traits(self, names: frozenset[str], path: str) -> None:
         """Raise UnknownName for the first name that is no trait."""
         if names and self._traits is None:
             self._traits = frozenset(one.name for one in self._store.traits())
-        for name in sorted(names - (self._traits or frozenset())):
-            raise UnknownName("trait", name, path=path)
+        known = self._traits or frozenset()
+        for name in sorted(names - known):
+            raise UnknownName("trait", name, path=path, known=known)
 
 
 def resolve_role(store: Store, described: RoleDescription, known: Names, path: str) -> Role:
@@ -109,4 +111,5 @@ def find_flavor(store: Store, name: str, path: str) -> Flavor:
     try:
         return store.flavor(name)
     except NotFound as error:
-        raise UnknownName("flavor", name, path=path) from error
+        known = [one.name for one in store.flavors()]
+        raise UnknownName("flavor", name, path=path, known=known) from error

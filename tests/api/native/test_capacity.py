@@ -117,7 +117,7 @@ def test_zones_are_for_tenants_racks_are_not(service: Service) -> None:
 @pytest.mark.parametrize(
     ("query", "path"),
     [
-        ({"from": "2026-11-20T09:00:00Z"}, "from"),
+        ({"from": "2026-11-20T09:00:00Z", "to": "2026-11-21T00:00:00Z"}, "to"),
         ({"to": "2026-11-21T09:00:00Z"}, "to"),
         ({"from": "yesterday"}, "from"),
         ({"step": "PT1S"}, "step"),
@@ -126,12 +126,28 @@ def test_zones_are_for_tenants_racks_are_not(service: Service) -> None:
         ({"resources": "VCPU:0"}, "resources.VCPU"),
         ({"required": "!A|B"}, "required"),
         ({"by": "shelf"}, "by"),
+        ({"resources": "VCPUS:1"}, "resources"),
+        ({"resources": "VCPU:1", "required": "CUSTOM_NOT_HERE"}, "required"),
+        ({"resources": "VCPU:1", "required": "!CUSTOM_NOT_HERE"}, "required"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(idle: Service, query: dict[str, str], path: str) -> None:
     answer = idle.call("GET", "/capacity", caller=OPERATOR, query=query)
     assert answer.status_code == 400
     assert answer.json["errors"][0]["path"] == path
+
+
+def test_a_day_that_has_begun_begins_now(idle: Service) -> None:
+    found = asked(idle, "/capacity", **{"from": "2026-11-21T00:00:00Z", "to": DAY["to"]})
+    assert found["capacity"]["start"] == DAY["from"]
+
+
+def test_a_name_nobody_knows_is_no_busy_fleet(idle: Service) -> None:
+    for path, more in (("/capacity", {}), ("/capacity/windows", {"duration": "PT1H"})):
+        query = {"resources": "MEMORY_MD:1", **more}
+        error = idle.call("GET", path, query=query).json["errors"][0]
+        assert error["code"] == "ensemble.unknown_name"
+        assert error["detail"] == "no such resource class: MEMORY_MD; did you mean MEMORY_MB?"
 
 
 def test_beyond_the_horizon_is_over_quota(service: Service) -> None:

@@ -48,6 +48,18 @@ class OneOffer(Struct, frozen=True):
     offer: Offer
 
 
+class Barred(Struct, frozen=True):
+    """A window in which everything would fit, and that the project's quota does not allow."""
+
+    start: str
+    end: str
+    quota: str
+    """The limit that is passed."""
+    detail: str
+    """What of it is used, and when it would pass."""
+    passes_at: str | None
+
+
 class Offers(Struct, frozen=True):
     """Offers: those for a request, the earliest start first, or a page of a listing."""
 
@@ -56,3 +68,5 @@ class Offers(Struct, frozen=True):
     computed_at: str
     revision: int | None = None
     dry_run: bool = False
+    barred: list[Barred] = []
+    """Windows before or between them that quota does not allow; of a request."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
+    from moorage.usecases.offers.asking import Barred
 
 
 def create(call: Call) -> Reply:
@@ -42,6 +43,7 @@ def create(call: Call) -> Reply:
             computed_at=format_instant(offered.computed_at),
             revision=offered.revision,
             dry_run=offered.dry_run,
+            barred=[_barred(one) for one in offered.barred],
         ),
         status=200 if offered.dry_run else None,
     )
@@ -169,6 +171,17 @@ def offer_view(call: Call, lease: Lease) -> told.Offer:
         created_at=format_instant(lease.created_at),
         updated_at=format_instant(lease.updated_at),
         links=links,
+    )
+
+
+def _barred(one: Barred) -> told.Barred:
+    passes = one.why.passes_at
+    return told.Barred(
+        start=format_instant(one.period.start),
+        end=format_instant(one.period.end),
+        quota=one.why.what,
+        detail=one.why.message,
+        passes_at=None if passes is None else format_instant(passes),
     )
 
 

@@ -30,6 +30,7 @@ from moorage.domain.changes.bookings import (
 )
 from moorage.domain.changes.own import (
     BoundHeld,
+    BoundOffers,
     DeleteEnsemble,
     DeleteFlavor,
     DeleteSubscription,
@@ -84,6 +85,7 @@ __all__ = [
     "AdoptAllocations",
     "AdoptProviders",
     "BoundHeld",
+    "BoundOffers",
     "Change",
     "Changeset",
     "Committed",
@@ -164,6 +166,7 @@ Change: TypeAlias = (
     | DeleteEnsemble
     | PutDecision
     | BoundHeld
+    | BoundOffers
     | PutClaim
     | PutLease
     | ExpectLease

@@ -91,6 +91,22 @@ class BoundHeld:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundOffers:
+    """Write nothing, and only if the project then has at most so many `offers` to accept.
+
+    Their places, with those that it holds or claims besides, are at most as many as its quota
+    says, or `held` where that says nothing. LimitExceeded, QuotaExceeded.
+
+    Judged after the changes before it, as `BoundHeld` is. `requested` places are told in the error.
+    """
+
+    project_id: str
+    offers: int
+    held: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
 class PutClaim:
     """Write a claim; `expected_state` None for a new one, else the stored state expected.
 

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import bindparam, delete, insert
+from sqlalchemy import bindparam, delete, insert, select
 
-from moorage.domain.errors import NotFound
-from moorage.domain.quotas import uses_of
+from moorage.domain.errors import LimitExceeded, NotFound
+from moorage.domain.leases import LeaseState
+from moorage.domain.offers import OfferState
+from moorage.domain.quotas import QuotaName, too_much_held, uses_of
 from moorage.engine.quotas import NOBODY, Asked, Ceiling, judge
 from moorage.store import bodies, read, tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moorage.domain.changes import DropQuota, PutLease, PutQuota
+    from moorage.domain.changes import BoundOffers, DropQuota, PutLease, PutQuota
     from moorage.domain.leases import Lease
     from moorage.domain.period import Period
     from moorage.domain.quotas import Use
     from moorage.store.batch import Batch
 
-_q, _u = tables.quotas.c, tables.lease_uses.c
+_q, _u, _l = tables.quotas.c, tables.lease_uses.c, tables.leases.c
 _INSERT: Final = insert(tables.quotas)
 _DELETE: Final = delete(tables.quotas).where(_q.project_id == bindparam("of"))
 _NEW_USES: Final = insert(tables.lease_uses)
+_OFFERS: Final = select(_l.body).where(
+    _l.project_id == bindparam("of"), _l.state == LeaseState.OFFERED.value
+)
 _NO_USES: Final = delete(tables.lease_uses).where(_u.lease_id == bindparam("of"))
 
 
@@ -44,6 +49,26 @@ def drop_quota(batch: Batch, change: DropQuota) -> None:
     if read.quota(batch.connection, change.project_id) is None:
         raise NotFound("quota of project", change.project_id)
     batch.connection.do(_DELETE, {"of": change.project_id})
+
+
+def bound_offers(batch: Batch, change: BoundOffers) -> None:
+    """See `BoundOffers`.
+
+    Raises:
+        LimitExceeded: the project has more offers. QuotaExceeded: more places.
+    """
+    bodies_ = batch.connection.scalars(_OFFERS, {"of": change.project_id})
+    found = [one.offer for one in map(bodies.LEASE.decode, bodies_) if one.offer is not None]
+    there = [one for one in found if one.state_at(batch.now) is OfferState.OFFERED]
+    if len(there) > change.offers:
+        raise LimitExceeded("offers held", limit=change.offers, used=len(there) - 1, requested=1)
+    held = read.held(batch.connection, change.project_id, now=batch.now)
+    held += sum(one.places for one in there)
+    quota = read.quota(batch.connection, change.project_id)
+    limit = change.held if quota is None else quota.limits.get(QuotaName.HELD, change.held)
+    if held > limit:
+        used = max(held - change.requested, 0)
+        raise too_much_held(limit=limit, used=used, requested=change.requested)
 
 
 def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.leases import LeaseState
-from moorage.domain.period import FOREVER, SECOND, Period
+from moorage.domain.period import FOREVER, SECOND, Period, from_now_on
 from moorage.domain.requests import Objective
 from moorage.engine.build import build, state
 from moorage.engine.conflicts import POLICY, Deletion, Oracle, binding
@@ -158,7 +158,7 @@ def period_of(
     if window is not None:
         if window.end <= now:
             raise InvalidDescription("the window lies in the past", path="fit.window.end")
-        return Period(max(window.start, now), window.end)
+        return Period(from_now_on(window.start, now), window.end)
     if decision is None:
         return Period(now)
     if _leased(parts, decision):

@@ -89,7 +89,7 @@ def capacity_over_time(
 
     Raises:
         InvalidDescription: a time that cannot be asked about, or too much of it.
-        NotFound: no such flavor. UnknownName: no such domain or level.
+        NotFound: no such flavor. UnknownName: no such domain, level, class or trait.
         Forbidden: domains that are not for tenants. LimitExceeded: beyond the horizon.
     """
     snapshot = parts.store.snapshot()

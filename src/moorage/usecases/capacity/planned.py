@@ -11,7 +11,7 @@ from moorage.domain.capacity_windows import CapacityWindow, WindowKind
 from moorage.domain.changes import Changeset, DropCapacityWindow, DropEffects, PutCapacityWindow
 from moorage.domain.effects import EffectKind
 from moorage.domain.errors import InvalidDescription, NotFound
-from moorage.domain.period import FOREVER, Period, format_instant
+from moorage.domain.period import FOREVER, Period, format_instant, from_now_on
 from moorage.usecases.access import for_operators
 from moorage.usecases.capacity.instead import hosts_meant, refusal
 from moorage.usecases.capacity.room import cleared, there
@@ -205,7 +205,7 @@ def _period(planning: Planning, now: Instant) -> Period:
     Raises:
         InvalidDescription: it is over, ends before it starts, or is not what the kind means.
     """
-    start = now if planning.start is None else max(planning.start, now)
+    start = from_now_on(planning.start, now)
     end = FOREVER if planning.end is None else planning.end
     if end <= now:
         raise InvalidDescription("the window lies in the past", path="window.end")

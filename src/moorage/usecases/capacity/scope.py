@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.errors import Forbidden, InvalidDescription, LimitExceeded, UnknownName
-from moorage.domain.period import DAY, SECOND, Period, format_instant
+from moorage.domain.period import DAY, SECOND, Period, format_instant, from_now_on
 from moorage.domain.topology import HOST, Level
 from moorage.engine.profile import hosts_where
 from moorage.usecases.closed import DISABLED_TRAIT
+from moorage.usecases.roles import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ class Scope:
     """When and where, and what shall fit there."""
 
     since: Instant | None = None
-    """None: now."""
+    """None: now; and what has passed is left out."""
     until: Instant | None = None
     """None: `AHEAD` after the beginning."""
     zone: str | None = None
@@ -71,14 +72,10 @@ def window_of(parts: Parts, scope: Scope, now: Instant) -> Period:
     """The time in question.
 
     Raises:
-        InvalidDescription: it begins in the past, or ends before it begins.
+        InvalidDescription: it is over, or ends before it begins.
         LimitExceeded: it ends beyond the horizon of leases.
     """
-    start = now if scope.since is None else scope.since
-    if start < now:
-        raise InvalidDescription(
-            f"capacity is told from now on, {format_instant(now)}", path="from"
-        )
+    start = from_now_on(scope.since, now)
     end = start + AHEAD if scope.until is None else scope.until
     if end <= start:
         raise InvalidDescription(
@@ -96,8 +93,11 @@ def size_of(parts: Parts, scope: Scope) -> Size:
     """What shall fit: a flavor, and amounts instead of or besides its own.
 
     Raises:
-        NotFound: no such flavor.
+        NotFound: no such flavor. UnknownName: no such resource class or trait.
     """
+    known = Names(parts.store)
+    known.check_classes(frozenset(scope.resources), "resources")
+    known.check_traits(scope.forbidden.union(*scope.required), "required")
     if scope.flavor is None:
         return Size(scope.resources, scope.required, scope.forbidden)
     flavor = parts.store.flavor(scope.flavor)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.errors import QuotaExceeded
     from moorage.domain.leases import Lease
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Duration, Instant, Period
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,14 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
+class Barred:
+    """A window in which everything would fit, and the quota that does not allow it."""
+
+    period: Period
+    why: QuotaExceeded
+
+
+@dataclass(frozen=True, slots=True)
 class Offered:
     """The offers for a request, the earliest first; with `dry_run` nothing was written."""
 
@@ -63,3 +72,5 @@ class Offered:
     computed_at: Instant
     revision: int
     dry_run: bool = False
+    barred: tuple[Barred, ...] = ()
+    """Windows before them, or between them, that quota does not allow."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -15,11 +15,11 @@ from moorage.domain.errors import (
     InvalidDescription,
     LimitExceeded,
     NotFound,
+    QuotaExceeded,
 )
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms
-from moorage.domain.offers import Offer, OfferState
+from moorage.domain.offers import Offer
 from moorage.domain.period import Period
-from moorage.domain.quotas import too_much_held
 from moorage.engine.starts import Starts
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.ahead import Ahead, soonest
@@ -29,13 +29,13 @@ from moorage.usecases.explain import known_refusal
 from moorage.usecases.joint import Ask, request_for
 from moorage.usecases.leases.create import check_placeless
 from moorage.usecases.leases.edges import first_edges
-from moorage.usecases.leases.shaping import LATE, check_members, checked_end
-from moorage.usecases.limits import hold_within, time_limit_within
-from moorage.usecases.offers.asking import OfferAsk, Offered
+from moorage.usecases.leases.shaping import check_members
+from moorage.usecases.offers.asking import Barred, OfferAsk, Offered
+from moorage.usecases.offers.bounds import bounded, bounds_of, check_held
 from moorage.usecases.offers.nothing import refuse
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Promise, Proposal
-from moorage.usecases.quotas import check_quota, held_limit
+from moorage.usecases.quotas import check_quota
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Instant
     from moorage.engine.earliest import Sought
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller, Store
@@ -60,8 +60,9 @@ def create_offers(
 ) -> Offered:
     """Look for windows in a range of starts, and hold the places of each until it expires.
 
-    The first is the earliest; each further one starts after the one before it, and all are held
-    beside each other. The same request under the same id gets the offers it got before.
+    The first is the earliest that fits and that the project's quota allows; each further one starts
+    after the one before it, and all are held beside each other. The same request under the same id
+    gets the offers it got before.
 
     Raises:
         NotFound: no such ensemble for this caller.
@@ -87,16 +88,6 @@ def create_offers(
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """What was asked, at an instant."""
-
-    first: Instant
-    last: Instant
-    hold: Duration
-    time_limit: Duration
-
-
 class _Making:
     """Makes one offer after the other."""
 
@@ -108,8 +99,9 @@ class _Making:
         self._asked = asked
         self._naming = naming
         self._dry_run = dry_run
-        self._bounds = _bounds(parts, asked)
+        self._bounds = bounds_of(parts, asked)
         self._ensemble = _ensemble(parts, caller, asked)
+        self._barred: list[Barred] = []
         check_members(parts.limits, self._ensemble)
 
     def offers(self) -> Offered:
@@ -117,7 +109,7 @@ class _Making:
         made: list[Lease] = []
         while len(made) < self._asked.most:
             try:
-                _check_held(self._parts, self._ensemble)
+                check_held(self._parts, self._ensemble)
                 found = self._next(made)
             except (Busy, LimitExceeded):
                 if not made:
@@ -130,10 +122,19 @@ class _Making:
                 # What is not held is no obstacle to a second one: it would be the same again.
                 break
         snapshot = self._parts.store.snapshot()
-        return Offered(tuple(made), snapshot.taken_at, snapshot.revision, self._dry_run)
+        return Offered(
+            tuple(made),
+            snapshot.taken_at,
+            snapshot.revision,
+            self._dry_run,
+            barred=tuple(self._barred),
+        )
 
     def _next(self, made: list[Lease]) -> Lease | None:
-        """The earliest window after those that were found; None where there is none any more."""
+        """The earliest window after those that were found; None where there is none any more.
+
+        Of windows that fit, those count that the project's quota allows.
+        """
         first = self._bounds.first if not made else made[-1].terms.period.start
         later, proved = bool(made), True
         for _ in range(_TRIES):
@@ -147,8 +148,17 @@ class _Making:
             except Infeasible:
                 # Somebody was quicker, or whoever could yield does not make room in fact.
                 first, later, proved = start, True, False
+            except QuotaExceeded as refused:
+                self._barred.append(Barred(Period(start, start + self._asked.duration), refused))
+                passes = self._passes(refused, start)
+                if passes is None:
+                    break
+                # All that starts before is too much as well.
+                first, later = passes, False
         if made:
             return None
+        if self._barred:
+            raise self._barred[0].why
         if not proved:
             raise Busy("time ran out before a window was found, or a proof that there is none")
         raise refuse(
@@ -161,6 +171,13 @@ class _Making:
             operator=self._caller.operator,
             stored=not self._dry_run,
         )
+
+    def _passes(self, refused: QuotaExceeded, start: Instant) -> Instant | None:
+        """The first start in the range that quota allows; None: none, as far as is known."""
+        later = refused.passes_at
+        if refused.when_asked or later is None or not start < later <= self._bounds.last:
+            return None
+        return later
 
     def _sought(self, first: Instant, *, later: bool) -> Sought:
         return soonest(
@@ -227,7 +244,11 @@ class _Making:
 
         def also(decision: Decision) -> tuple[Change, ...]:
             placed = _placed(lease, decision)
-            return (PutLease(placed, None), *first_edges(placed, parts.ids, decision.created_at))
+            return (
+                PutLease(placed, None),
+                bounded(parts, ensemble),
+                *first_edges(placed, parts.ids, decision.created_at),
+            )
 
         proposal = Proposal(
             ensemble,
@@ -256,41 +277,6 @@ def _named(request: str, number: int) -> str:
 def _score(start: Instant, made: list[Lease], last: Instant) -> float:
     best = made[0].terms.period.start if made else start
     return 1.0 if start == best else round(1 - (start - best) / (last - best), 4)
-
-
-def _bounds(parts: Parts, asked: OfferAsk) -> _Bounds:
-    """The range of starts, from now on.
-
-    Raises:
-        InvalidDescription: it is in the past, or empty.
-        LimitExceeded: too long, too far ahead, or held for too long.
-    """
-    now, limits = parts.store.now(), parts.limits
-    first = now if asked.earliest is None else asked.earliest
-    if first < now - LATE and (asked.latest is None or asked.latest < now):
-        raise InvalidDescription("the range of starts lies in the past", path="offer.earliest")
-    first = max(first, now)
-    if asked.duration <= 0:
-        raise InvalidDescription("an offer lasts some time", path="offer.duration")
-    if asked.most < 1:
-        raise InvalidDescription("ask for one offer at least", path="offer.max_offers")
-    longest = limits.horizon - asked.duration - asked.cleaning
-    last = now + longest if asked.latest is None else asked.latest
-    shown = max(first, last)
-    checked_end(
-        limits,
-        Terms(Period(shown, shown + asked.duration), asked.lead, asked.cleaning),
-        now,
-    )
-    if last < first:
-        raise InvalidDescription(
-            "no start lies between the earliest and the latest one", path="offer.latest_start"
-        )
-    if asked.most > limits.offers:
-        raise LimitExceeded("offers held", limit=limits.offers, requested=asked.most)
-    return _Bounds(
-        first, last, hold_within(limits, asked.hold), time_limit_within(limits, asked.time_limit)
-    )
 
 
 def _ensemble(parts: Parts, caller: Caller, asked: OfferAsk) -> Ensemble:
@@ -325,27 +311,6 @@ def _copied(parts: Parts, ensemble: Ensemble) -> Ensemble:
         created_at=now,
         updated_at=now,
     )
-
-
-def _check_held(parts: Parts, ensemble: Ensemble) -> None:
-    """Let another offer of a project pass.
-
-    Raises:
-        LimitExceeded: it holds too many.
-        QuotaExceeded: it holds too many places by them.
-    """
-    store, limits, now = parts.store, parts.limits, parts.store.now()
-    there = [
-        one.offer
-        for one in store.offers(project_id=ensemble.project_id)
-        if one.offer is not None and one.offer.state_at(now) is OfferState.OFFERED
-    ]
-    if len(there) >= limits.offers:
-        raise LimitExceeded("offers held", limit=limits.offers, used=len(there), requested=1)
-    used = store.held(ensemble.project_id) + sum(one.places for one in there)
-    wanted, most = len(ensemble.members), held_limit(parts, ensemble.project_id)
-    if used + wanted > most:
-        raise too_much_held(limit=most, used=used, requested=wanted)
 
 
 def _made_before(store: Store, caller: Caller, naming: Naming) -> Offered | None:
