@@ -32,6 +32,7 @@ from moorage.domain.errors import (
     PlaceLeft,
 )
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
+from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import FOREVER, Period
 from moorage.usecases.ports import Page
 
@@ -76,10 +77,23 @@ def preemptible(consumer: str, vcpu: int, end: int = FOREVER) -> PutBookings:
 
 def test_a_lease_comes_back_as_it_was_written(store: Ledger) -> None:
     write(store, PutLease(LEASE, None))
-    assert store.lease("l") == LEASE
-    assert store.lease_of_reservation("r2") == LEASE
-    assert list(store.leases_of("e")) == [LEASE]
+    written = replace(LEASE, serial=1)
+    assert store.lease("l") == written
+    assert store.lease_of_reservation("r2") == written
+    assert list(store.leases_of("e")) == [written]
     assert store.leases_of("another") == []
+
+
+def test_leases_are_counted_by_project(store: Ledger) -> None:
+    """Whatever a changeset says, offers too, and nobody's number changes afterwards."""
+    offer = Offer("o", 5_000, proved=True, score=1.0, places=1)
+    second = replace(LEASE, id="m", reservations=(), serial=7, state=LeaseState.OFFERED)
+    other = replace(LEASE, id="n", reservations=(), project_id="q")
+    write(store, *(PutLease(one, None) for one in (LEASE, replace(second, offer=offer), other)))
+    assert [store.lease(one).handle for one in ("l", "m", "n")] == ["L1", "o2", "L1"]
+    taken = replace(store.lease("m"), offer=replace(offer, state=OfferState.ACCEPTED))
+    write(store, PutLease(replace(taken, state=LeaseState.PENDING), 0))
+    assert store.lease("m").handle == "L2"
 
 
 def test_a_lease_changes_from_the_generation_that_was_seen(store: Ledger) -> None:
@@ -95,7 +109,7 @@ def test_a_lease_changes_from_the_generation_that_was_seen(store: Ledger) -> Non
         proposal={"subject": "policy", "name": "p", "field": "max", "before": 1, "after": [2]},
     )
     write(store, PutLease(moved, 0))
-    assert store.lease("l") == replace(moved, generation=1)
+    assert store.lease("l") == replace(moved, generation=1, serial=1)
     with pytest.raises(ConcurrentUpdate):
         write(store, PutLease(LEASE, 0))
     with pytest.raises(DuplicateName):

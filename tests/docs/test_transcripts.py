@@ -214,6 +214,7 @@ def test_transcripts_show_what_happens(path: Path, tmp_path: Path) -> None:
         return
     with shell_in(tmp_path) as shell:
         for name, content in page.files.items():
+            (tmp_path / name).unlink(missing_ok=True)  # an example is a link to the repository's
             (tmp_path / name).write_text(content, encoding="utf-8")
         for step in page.steps:
             status, actual = shell.run(step.command)

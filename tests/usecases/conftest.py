@@ -81,4 +81,4 @@ def ticking(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[Inst
 
 @pytest.fixture(scope="session")
 def edge_fleet() -> str:
-    return (ROOT / "fleets/edge.yaml").read_text(encoding="utf-8")
+    return (ROOT / "fleets/edge-numa.yaml").read_text(encoding="utf-8")

@@ -89,7 +89,7 @@ def side(item: Mapping[str, Any]) -> str:
     kind, name = next(
         ((key, value) for key, value in item.items() if key not in {"needs", "have"}), ("", "?")
     )
-    subject = str(name) if kind in _BY_NAME else f"{kind} {name}".strip()
+    subject = minute(str(name)) if kind in _BY_NAME else f"{kind} {name}".strip()
     return f"{subject} needs {item['needs']}" if item.get("needs") else subject
 
 

@@ -22,7 +22,7 @@ STATES = tuple(MARKS)
 
 def which(parser: argparse.ArgumentParser) -> None:
     """The lease that a command is about."""
-    parser.add_argument("lease", metavar="LEASE", help="id, its beginning, or a name")
+    parser.add_argument("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
 
 
 class Show(Command):
@@ -44,6 +44,7 @@ class Show(Command):
 def _described(one: Lease) -> RenderableType:
     head = fields(
         [
+            ("lease", told_lease.called(one)),
             ("id", one.id),
             ("name", one.name),
             ("project", one.project_id),
@@ -111,6 +112,7 @@ class List(Command):
             )
         rows = [
             (
+                told_lease.called(one),
                 short(one.id),
                 one.name,
                 told_lease.status(one),
@@ -120,7 +122,8 @@ class List(Command):
             )
             for one in answer.value.leases
         ]
-        return Shown(answer.body, table(["id", "name", "status", "start", "end", "roles"], rows))
+        columns = ["lease", "id", "name", "status", "start", "end", "roles"]
+        return Shown(answer.body, table(columns, rows))
 
 
 class Cancel(Command):
@@ -146,9 +149,10 @@ class Cancel(Command):
             lease = client.leases.show(client.leases.find(args.lease)).value
             client.leases.cancel(lease.id, lease.generation, dry_run=args.dry_run)
             after = client.leases.show(lease.id)
+        called = told_lease.called(lease)
         if args.dry_run:
-            return Shown(after.body, f"lease {short(lease.id)}  {lease.status}, can be cancelled")
-        return Shown(after.body, f"lease {short(lease.id)}  {told_lease.status(after.value)}")
+            return Shown(after.body, f"lease {called}  {lease.status}, can be cancelled")
+        return Shown(after.body, f"lease {called}  {told_lease.status(after.value)}")
 
 
 class Events(Command):

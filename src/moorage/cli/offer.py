@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def which(parser: argparse.ArgumentParser) -> None:
     """The offer that a command is about."""
-    parser.add_argument("offer", metavar="OFFER", help="id, its beginning, or a name")
+    parser.add_argument("offer", metavar="OFFER", help="o3, a name, or an id (its beginning)")
 
 
 class List(Command):
@@ -40,6 +40,7 @@ class List(Command):
             answer = client.offers.all(over=args.over, all_projects=args.all_projects)
         rows = [
             (
+                told_lease.called(one),
                 short(one.id),
                 one.name,
                 one.status,
@@ -50,14 +51,14 @@ class List(Command):
             )
             for one in answer.value.offers
         ]
-        columns = ["id", "name", "status", "start", "end", "#places", "expires"]
+        columns = ["offer", "id", "name", "status", "start", "end", "#places", "expires"]
         return Shown(answer.body, table(columns, rows))
 
 
 class Show(Command):
     """Show an offer: its window, what it holds, and until when."""
 
-    examples = "moorage offer show 1f2e"
+    examples = "moorage offer show o3"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Which."""
@@ -73,6 +74,7 @@ class Show(Command):
 
 def _pairs(one: Offer) -> list[tuple[str, object]]:
     return [
+        ("offer", told_lease.called(one)),
         ("id", one.id),
         ("name", one.name),
         ("project", one.project_id),
@@ -102,8 +104,8 @@ class Accept(Command):
     """
 
     examples = """
-        moorage offer accept 1f2e --name upf-dec --expiry 2h --lead 30m
-        moorage offer accept 1f2e --before-start bounded,preemptible --on-end delete
+        moorage offer accept o3 --name upf-dec --expiry 2h --lead 30m
+        moorage offer accept o3 --before-start bounded,preemptible --on-end delete
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -150,7 +152,7 @@ class Accept(Command):
 class Delete(Command):
     """Give an offer up: its places are free at once."""
 
-    examples = "moorage offer delete 1f2e"
+    examples = "moorage offer delete o3"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Which."""
@@ -162,4 +164,5 @@ class Delete(Command):
             found = client.offers.find(args.offer)
             client.offers.withdraw(found)
             answer = client.offers.show(found)
-        return Shown(answer.body, f"offer {short(found)}  {answer.value.status}")
+        called = told_lease.called(answer.value)
+        return Shown(answer.body, f"offer {called}  {answer.value.status}")

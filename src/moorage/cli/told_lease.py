@@ -10,10 +10,11 @@ from moorage.cli.times import period
 
 if TYPE_CHECKING:
     from moorage.client.leases import Granted, Lease
+    from moorage.client.offers import Offer
 
 
 def granted(made: Granted, *, dry_run: bool) -> str:
-    """`lease 1f2e3d4c  pending  <start> .. <end>  9 places  guarantee: proved`.
+    """`lease L3  pending  <start> .. <end>  9 places  guarantee: proved`.
 
     Of a dry run the verdict instead: what the placement would use.
     """
@@ -22,7 +23,7 @@ def granted(made: Granted, *, dry_run: bool) -> str:
         parts = [told.dry_run(made.decision), period(one.start, one.end)]
         separator = "   "
     else:
-        parts = [f"lease {short(one.id)}", status(one), period(one.start, one.end)]
+        parts = [f"lease {called(one)}", status(one), period(one.start, one.end)]
         if made.decision is not None:
             parts.append(counted(len(made.decision.assignments), "place"))
         parts.append(f"guarantee: {one.guarantee}")
@@ -30,6 +31,11 @@ def granted(made: Granted, *, dry_run: bool) -> str:
     if one.displaced.count:
         parts.append(f"ending early for it: {one.displaced.count}")
     return separator.join(parts)
+
+
+def called(one: Lease | Offer) -> str:
+    """What its project calls it by, `L3` or `o3`; the beginning of its id where that is unknown."""
+    return one.handle or short(one.id)
 
 
 def status(one: Lease) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from moorage.cli.output import short
 from moorage.cli.times import period
 from moorage.cli.told import SEPARATOR
+from moorage.cli.told_lease import called
 from moorage.domain.period import MINUTE, SECOND, parse_instant
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ _SHORT: Final = 120
 
 
 def offered(one: Offer, now: str, *, dry_run: bool = False) -> str:
-    """`1f2e3d4c  <start> .. <end>  424 unit-hours  expires in 60m`."""
-    parts = ["would be offered" if dry_run else short(one.id), period(one.start, one.end)]
+    """`o3  <start> .. <end>  424 unit-hours  expires in 60m`."""
+    parts = ["would be offered" if dry_run else called(one), period(one.start, one.end)]
     parts.append(f"{one.unit_hours:g} unit-hours")
     if not dry_run:
         parts.append(left(one, now))
@@ -47,9 +47,9 @@ def left(one: Offer, now: str) -> str:
 
 
 def taken(made: Granted, *, dry_run: bool) -> str:
-    """`lease 1f2e3d4c  pending  guarantee: proved`."""
+    """`lease L3  pending  guarantee: proved`."""
     one = made.lease
-    head = f"would be lease {short(one.id)}" if dry_run else f"lease {short(one.id)}"
+    head = "would be a lease" if dry_run else f"lease {called(one)}"
     parts = [head, one.status, f"guarantee: {one.guarantee}"]
     if one.displaced.count:
         parts.append(f"ending early for it: {one.displaced.count}")

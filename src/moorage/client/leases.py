@@ -54,6 +54,7 @@ class Lease(msgspec.Struct, frozen=True):
     status: str
     start: str
     end: str
+    handle: str = ""
     ensemble_id: str = ""
     decision_id: str = ""
     project_id: str = ""
@@ -112,15 +113,14 @@ class LeaseCalls:
         self._transport = transport
 
     def find(self, text: str) -> str:
-        """The id that an id, a name or an id's beginning means.
+        """The id that an id, a name, a handle (`L3`) or an id's beginning means.
 
         A name means the lease that is not over, where others that were called so are.
         """
         if lookup.UUID.fullmatch(text):
             return text
         everything = list(lookup.pages(self._transport, _PATH, "leases"))
-        standing = [one for one in everything if one["status"] != "closed"]
-        named = [one for one in standing if one["name"] == text]
+        named = [one for one in everything if lookup.called(one, text, standing=_standing(one))]
         return lookup.pick("lease", text, named or everything)
 
     def create(self, lease: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Granted]:
@@ -169,6 +169,10 @@ class LeaseCalls:
         """What happens because of it and when, in the order of time."""
         body = {"events": [*lookup.pages(self._transport, f"{_PATH}/{lease_id}/events", "events")]}
         return Answer(msgspec.convert(body["events"], list[Event], strict=False), body)
+
+
+def _standing(one: Mapping[str, Any]) -> bool:
+    return bool(one["status"] != "closed")
 
 
 def _granted(reply: Reply) -> Answer[Granted]:

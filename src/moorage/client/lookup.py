@@ -31,6 +31,11 @@ def pages(
         marker = {"marker": items[-1]["id"]}
 
 
+def called(item: Mapping[str, Any], text: str, *, standing: bool = True) -> bool:
+    """Whether a thing has this handle (`L3`), or this name and is not over."""
+    return text == item.get("handle") or (standing and text == item.get("name"))
+
+
 def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
     """The id of the one thing that `text` means: an id, a name, or an id's beginning.
 
@@ -39,7 +44,7 @@ def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
         Ambiguous: several do; a name wins over the beginning of an id.
     """
     everything = list(items)
-    named = [str(item["id"]) for item in everything if text in {item["id"], item.get("name")}]
+    named = [str(item["id"]) for item in everything if text == item["id"] or called(item, text)]
     begun = [str(item["id"]) for item in everything if str(item["id"]).startswith(text)]
     fitting = named or (begun if BEGINNING.fullmatch(text) else [])
     if not fitting:

@@ -29,6 +29,7 @@ class Offer(msgspec.Struct, frozen=True):
     start: str
     end: str
     expires_at: str
+    handle: str = ""
     request_id: str = ""
     project_id: str = ""
     lead: str = "PT0S"
@@ -71,21 +72,29 @@ class OfferCalls:
         self._transport = transport
 
     def find(self, text: str) -> str:
-        """The id that an id, a name or an id's beginning means; of one that was accepted, too.
+        """The id that an id, a name, a handle (`o3`) or an id's beginning means.
+
+        Of one that was accepted, too.
 
         A name means the offer that can still be accepted, where others were called so.
         """
         if lookup.UUID.fullmatch(text):
             return text
         everything = list(lookup.pages(self._transport, _PATH, "offers", {"over": "true"}))
-        standing = [one for one in everything if one["status"] == "offered"]
-        named = [one for one in standing if one["name"] == text]
+        named = [
+            one
+            for one in everything
+            if lookup.called(one, text, standing=one["status"] == "offered")
+        ]
         try:
             return lookup.pick("offer", text, named or everything)
         except Missing:
             # An offer that was accepted is a lease by the same id: the service says so.
             leases = lookup.pages(self._transport, "/v1/leases", "leases")
-            begun = [one for one in leases if str(one["id"]).startswith(text)]
+            accepted = [one | {"handle": f"o{one.get('handle', '')[1:]}"} for one in leases]
+            begun = [
+                one for one in accepted if one["handle"] == text or str(one["id"]).startswith(text)
+            ]
             if not begun:
                 raise
             return lookup.pick("offer", text, begun)

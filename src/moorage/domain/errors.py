@@ -219,18 +219,18 @@ class DuplicateName(Conflict):
 class WouldBreakLease(Conflict):
     """Hosts cannot be away then: leases hold places there and have no others.
 
-    `leases` are their ids and names, each with why; `earliest` is when the hosts may be away for
-    as long instead, if that is known.
+    `leases` are their ids, what whoever asks calls them by, their names, and why; `earliest` is
+    when the hosts may be away for as long instead, if that is known.
     """
 
     def __init__(
         self,
-        leases: tuple[tuple[str, str, str], ...],
+        leases: tuple[tuple[str, str, str, str], ...],
         *,
         earliest: int | None = None,
         instead: str = "",
     ) -> None:
-        said = ", ".join(f"{name} ({why})" for _, name, why in leases)
+        said = ", ".join(f"{called} ({why})" for _, called, _, why in leases)
         super().__init__(f"{said}   {instead}" if instead else said)
         self.leases = leases
         self.earliest = earliest

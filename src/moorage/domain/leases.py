@@ -224,11 +224,26 @@ class Lease:
     updated_at: Instant = 0
     offer: Offer | None = None
     """Given where it is, or was before it was granted, an offer."""
+    serial: int = 0
+    """Counts the leases and offers of its project; given when it is written."""
 
     @property
     def proposed(self) -> bool:
         """Whether it is an offer, or was one that nobody accepted: then it is no lease."""
         return self.offer is not None and self.offer.state is not OfferState.ACCEPTED
+
+    @property
+    def handle(self) -> str:
+        """What people of its project call it by: `L3`, or `o3` if it is no lease but an offer.
+
+        Nothing while it is not written, as in a dry run.
+        """
+        return f"{'o' if self.proposed else 'L'}{self.serial}" if self.serial else ""
+
+    @property
+    def called(self) -> str:
+        """`lease L3` or `offer o3`, to its own project."""
+        return f"{'offer' if self.proposed else 'lease'} {self.handle}"
 
     def claimable(self, now: Instant) -> bool:
         """Whether servers may be created in it at `now`."""

@@ -146,6 +146,8 @@ def _end_bookings(found: Footprint, change: changes.EndBookings) -> None:
 
 def _put_lease(found: Footprint, change: changes.PutLease) -> None:
     found.ids.add(change.lease.id)
+    if change.generation is None:
+        found.ids.add(f"leases of {change.lease.project_id}")
     if change.within is not None:
         found.ids.add(_quota_of(change.lease.project_id))
 

@@ -257,8 +257,10 @@ leases = Table(
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
+    Column("serial", BigInteger, nullable=False, server_default="0"),
     Column("body", _LONG, nullable=False),
     Index(None, "state", "start_at"),
+    Index(None, "project_id", "serial", unique=True),
 )
 
 reservations = Table(

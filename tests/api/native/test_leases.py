@@ -86,6 +86,7 @@ def test_a_described_ensemble_and_one_that_is_there_are_leased(
 def test_it_is_shown_listed_and_found_by_filters(service: Service, lease: dict[str, Any]) -> None:
     shown = service.call("GET", f"/leases/{lease['id']}")
     assert shown.json["lease"] == lease
+    assert lease["handle"] == "L1"
     assert shown.headers["etag"] == f'"{lease["generation"]}"'
     grant(
         service, amount(1, name="other", start="2026-12-01T08:00:00Z", end="2026-12-02T00:00:00Z")

@@ -7,6 +7,7 @@ import pytest
 
 from moorage.domain.period import MINUTE
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+from moorage.usecases.ports import Caller
 
 FLEET = """
 fleet: tiny
@@ -41,10 +42,10 @@ def lease(service: Service, count: int, *policies: dict[str, Any], **more: Any) 
 
 
 def plan(service: Service, *hosts: str, **window: Any) -> Any:
-    dry_run = window.pop("dry_run", False)
+    dry_run, caller = window.pop("dry_run", False), window.pop("caller", OPERATOR)
     body = {"window": {"kind": "maintenance", "hosts": list(hosts), **window}}
     query = {"dry_run": "true"} if dry_run else {}
-    return service.call("POST", "/capacity/planned", body, caller=OPERATOR, query=query)
+    return service.call("POST", "/capacity/planned", body, caller=caller, query=query)
 
 
 DAY = {"start": "2026-11-25T06:00:00Z", "end": "2026-11-26T06:00:00Z"}
@@ -85,11 +86,14 @@ def test_one_that_has_no_other_place_refuses_it_and_says_when(service: Service) 
     (error,) = answer.json["errors"]
     assert error["code"] == "ensemble.would_break_lease"
     assert error["detail"] == (
-        "L1 (needs 4 hosts one-per-host, 3 left)"
+        f"{mine['id']} (needs 4 hosts one-per-host, 3 left)"
         "   earliest 24h window after 2026-11-24: 2026-11-27T18:00Z"
     )
     assert error["earliest"] == "2026-11-27T18:00:00Z"
     assert [one["id"] for one in error["leases"]] == [mine["id"]]
+    own = Caller("op", TENANT.project_id, OPERATOR.roles)
+    detail = plan(service, "h4", caller=own, **DAY).json["errors"][0]["detail"]
+    assert detail.startswith("L1 (needs 4 hosts")
     assert service.store.capacity_windows() == []
     later = {"start": "2026-11-27T18:00:00Z", "end": "2026-11-28T18:00:00Z"}
     assert plan(service, "h4", **later).status_code == 201

@@ -29,13 +29,17 @@ def booked(explanation: Explanation) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("caller", [TENANT, OPERATOR], ids=["tenant", "operator"])
+STRANGER = Caller("eve", "project-b", frozenset({"member"}))
+
+
+@pytest.mark.parametrize("caller", [TENANT, OPERATOR, STRANGER], ids=["own", "operator", "other"])
 def test_a_lease_in_the_way_is_named(world: Make, caller: Caller) -> None:
     here = world(16)
     made = here.lease(1, 3, vcpu=16)
     told = refused(lambda: here.lease(2, 4, vcpu=1, caller=caller))
     assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
-    name = f"lease {made.lease.id}" if caller is OPERATOR else "a lease"
+    names = {TENANT: "lease L1", OPERATOR: f"lease {made.lease.id}"}
+    name = names.get(caller, "another project's lease")
     assert booked(told) == [f"{name} from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z"]
 
 
@@ -63,7 +67,7 @@ def test_a_request_for_now_meets_a_lease_that_begins_later(world: Make) -> None:
     here.lease(1, 3, vcpu=10)
     told = refused(lambda: here.ensemble(10))
     assert told.stage is Stage.TIME
-    assert booked(told) == ["a lease from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z"]
+    assert booked(told) == ["lease L1 from 2026-11-21T10:00:00Z"]
 
 
 def test_without_leases_a_full_fleet_is_full(world: Make) -> None:
@@ -78,4 +82,4 @@ def test_an_extension_says_who_comes_next(world: Make) -> None:
     here.lease(3, 4, vcpu=16)
     told = refused(lambda: here.change(made.lease.id, end=3.5))
     assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
-    assert booked(told) == ["a lease from 2026-11-21T12:00:00Z to 2026-11-21T13:00:00Z"]
+    assert booked(told) == ["lease L2 from 2026-11-21T12:00:00Z to 2026-11-21T13:00:00Z"]

@@ -40,8 +40,8 @@ def test_only_a_lease_in_the_way_is_the_whole_reason(world: Make, caller: Caller
     made = here.lease(2, 5, vcpu=10, members=2, lead=HOUR)
     told = refused(lambda: here.ensemble(10, members=3, caller=caller))
     assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
-    name = f"lease {made.lease.id}" if caller is OPERATOR else "a lease"
-    assert booked(told) == [f"{name} from 2026-11-21T10:00:00Z to 2026-11-21T14:00:00Z"]
+    name = f"lease {made.lease.id}" if caller is OPERATOR else "lease L1"
+    assert booked(told) == [f"{name} from 2026-11-21T10:00:00Z"]
     assert stays(told) == ["3 open-ended servers"]
     assert offered(told) == {
         "until": "2026-11-21T10:00:00Z",
@@ -150,7 +150,7 @@ def test_claimed_places_that_cannot_be_kept_say_who_comes(world: Make) -> None:
     here.go_to(1.6)
     told = refused(lambda: here.change(made.lease.id, end=4.5))
     assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
-    assert booked(told) == ["a lease from 2026-11-21T13:00:00Z to 2026-11-21T14:00:00Z"]
+    assert booked(told) == ["lease L2 from 2026-11-21T13:00:00Z to 2026-11-21T14:00:00Z"]
     period = "from 2026-11-21T10:00:00Z to 2026-11-21T13:30:00Z"
     assert stays(told) == [f"1 places where they are, {period}"]
 

@@ -47,6 +47,9 @@ class Lease(Struct, frozen=True):
 
     id: str
     name: str
+    handle: str
+    """`L3`: the third lease or offer of its project. What people call it by; ids are for programs.
+    Empty in a dry run."""
     project_id: str
     user_id: str
     status: str

@@ -15,6 +15,8 @@ class Offer(Struct, frozen=True):
     request_id: str
     """The same for all offers of one request."""
     name: str
+    handle: str
+    """`o3`: the third lease or offer of its project; accepted, lease `L3`. Empty in a dry run."""
     project_id: str
     user_id: str
     status: str

@@ -152,7 +152,7 @@ def _of_quota(error: errors.LimitExceeded) -> dict[str, Any]:
 def _broken(error: errors.WouldBreakLease) -> dict[str, Any]:
     at = error.earliest
     return {
-        "leases": [BrokenLease(*one) for one in error.leases],
+        "leases": [BrokenLease(id_, name, why) for id_, _, name, why in error.leases],
         "earliest": None if at is None else format_instant(at),
     }
 

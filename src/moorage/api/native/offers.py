@@ -153,6 +153,7 @@ def offer_view(call: Call, lease: Lease) -> told.Offer:
         id=lease.id,
         request_id=offer.request,
         name=lease.name,
+        handle=f"o{lease.serial}" if lease.serial else "",
         project_id=lease.project_id,
         user_id=lease.user_id,
         status=state.value,

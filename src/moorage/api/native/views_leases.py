@@ -32,6 +32,7 @@ def lease_view(
     return told.Lease(
         id=lease.id,
         name=lease.name,
+        handle=lease.handle,
         project_id=lease.project_id,
         user_id=lease.user_id,
         status=lease.state.value,

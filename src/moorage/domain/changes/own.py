@@ -122,6 +122,8 @@ class PutClaim:
 class PutLease:
     """Write a lease; `generation` is the stored one expected, None for a new one.
 
+    A new one gets its project's next `serial`, whatever it says.
+
     With `within` it is QuotaExceeded where the lease takes more than it did and its project then
     has more than its quota, or these defaults, allow. Judged after the changes before it.
     DuplicateName, NotFound, ConcurrentUpdate.

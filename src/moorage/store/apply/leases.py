@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from moorage.domain.effects import LANES, EffectState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName
@@ -32,9 +33,9 @@ _NEW_RESERVATIONS: Final = insert(tables.reservations)
 _NO_RESERVATIONS: Final = delete(tables.reservations).where(
     _r.id.in_(bindparam("some", expanding=True))
 )
-_PERIOD: Final = select(tables.leases.c.start_at, tables.leases.c.end_at).where(
-    tables.leases.c.id == OF
-)
+_l = tables.leases.c
+_KNOWN: Final = select(_l.start_at, _l.end_at, _l.serial).where(_l.id == OF)
+_LAST: Final = select(func.max(_l.serial)).where(_l.project_id == OF)
 _STATE: Final = select(_e.state).where(_e.id == OF)
 _TAKEN: Final = select(_e.id).where(_e.id.in_(bindparam("some", expanding=True)))
 _NEW_EFFECTS: Final = insert(tables.effects)
@@ -53,8 +54,8 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
         QuotaExceeded: see `PutLease.within`.
     """
-    lease = change.stored
-    before = None if change.generation is None else _period(batch, lease.id)
+    before, serial = _before(batch, change)
+    lease = replace(change.stored, serial=serial)
     values: dict[str, Any] = {
         "project_id": lease.project_id,
         "name": lease.name,
@@ -63,6 +64,7 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         "start_at": lease.terms.period.start,
         "end_at": lease.terms.period.end,
         "generation": lease.generation,
+        "serial": lease.serial,
         "body": bodies.LEASE.encode(lease),
     }
     write(batch, _LEASE, lease.id, values, change.generation)
@@ -76,9 +78,16 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         batch.connection.do(_NEW_RESERVATIONS, fresh)
 
 
-def _period(batch: Batch, lease_id: str) -> Period | None:
-    row = batch.connection.execute(_PERIOD, {"of": lease_id}).one_or_none()
-    return None if row is None else Period(row.start_at, row.end_at)
+def _before(batch: Batch, change: PutLease) -> tuple[Period | None, int]:
+    """The period that a lease had, and its number: for a new one its project's next.
+
+    No number is given twice.
+    """
+    if change.generation is None:
+        last = batch.connection.scalars(_LAST, {"of": change.lease.project_id}).one()
+        return None, 1 + (last or 0)
+    row = batch.connection.execute(_KNOWN, {"of": change.lease.id}).one_or_none()
+    return (None, 0) if row is None else (Period(row.start_at, row.end_at), row.serial)
 
 
 def _listed_as(lease: Lease) -> str:

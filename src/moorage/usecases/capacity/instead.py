@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
@@ -79,7 +80,10 @@ def refusal(
     keepers: Sequence[Ensemble],
 ) -> WouldBreakLease:
     """The leases in the way, and when the hosts may be away for as long instead."""
-    leases = tuple((one.lease.id, one.lease.name or one.lease.id, one.why) for one in found.stuck)
+    mine = window.project_id
+    leases = tuple(
+        (one.lease.id, _called(one.lease, mine), one.lease.name, one.why) for one in found.stuck
+    )
     if window.kind is WindowKind.DELIVERY:
         return WouldBreakLease(leases)
     now, period = snapshot.taken_at, window.period
@@ -96,6 +100,11 @@ def refusal(
             said = f"earliest {what} {after}: {_minute(at)}"
             return WouldBreakLease(leases, earliest=at, instead=said)
     return WouldBreakLease(leases)
+
+
+def _called(lease: Lease, project_id: str) -> str:
+    """By its handle to its own project; another's by its id, which its operator can look up."""
+    return lease.handle if lease.project_id == project_id else lease.id
 
 
 def _hours(length: Duration) -> str:

@@ -115,8 +115,9 @@ def _create(
     ask = Ask(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
     own = Naming(parts.ids.uuid(), within=naming)
     settled = settle(parts, proposal, ask, own, dry_run=dry_run)
+    serial = 0 if dry_run else parts.store.lease(lease.id).serial
     return Granted(
-        lease=_placed(lease, settled.decision),
+        lease=replace(_placed(lease, settled.decision), serial=serial),
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
@@ -186,7 +187,7 @@ def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> Non
     """
     for lease in store.leases_of(ensemble.id):
         if lease.state is not LeaseState.CLOSED:
-            raise WrongState(f"the ensemble has lease {lease.id} already, which is {lease.state}")
+            raise WrongState(f"the ensemble has {lease.called} already, which is {lease.state}")
     if standing(snapshot, ensemble).places:
         raise WrongState("the ensemble is placed already: it has one placement at a time")
 

@@ -13,7 +13,7 @@ from moorage.domain.ensembles import EnsembleChange
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Conflict, Element, Relaxation
 from moorage.domain.period import FOREVER, SECOND, Period, format_instant
-from moorage.usecases.leases.obstacles import STAY, booked, in_vain, leases_of, others
+from moorage.usecases.leases.obstacles import STAY, beginning, in_vain, leases_of, others
 from moorage.usecases.looking import Looking
 from moorage.usecases.proposal import Promise
 
@@ -70,7 +70,7 @@ def instead(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sig
         return Instead(found, None)
     starting = [one for one in leases if one.terms.occupied.start == until]
     elements = (
-        *booked(starting, (), operator=proposal.operator),
+        *beginning(starting, built.request.project_id, operator=proposal.operator),
         Element(STAY, _wanted(ask, len(built.request.members) - len(built.request.fixed))),
     )
     conflict = Conflict(elements, ("",) * len(elements), minimal=False)

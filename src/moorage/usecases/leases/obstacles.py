@@ -77,7 +77,8 @@ def in_time(
     if Oracle(parts.solver, lambda: seconds).feasible(empty.problem) is not True:
         return explanation
     counts = _counts(there, snapshot)
-    elements = booked(leases, (what for what, _ in counts), operator=operator)
+    mine = built.request.project_id
+    elements = booked(leases, (what for what, _ in counts), mine, operator=operator)
     conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
     return replace(
         explanation,
@@ -110,9 +111,10 @@ def kept_out(
     """
     there = list(_beside(built, snapshot, staying, period))
     counts = _counts(there, snapshot)
+    mine = built.request.project_id
     begins, ends = format_instant(period.start), format_instant(period.end)
     elements = (
-        *booked(leases_of(parts, there), (what for what, _ in counts), operator=operator),
+        *booked(leases_of(parts, there), (what for what, _ in counts), mine, operator=operator),
         Element(STAY, f"{len(staying)} places where they are, from {begins} to {ends}"),
     )
     conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
@@ -135,10 +137,21 @@ def in_vain(
     )
 
 
-def booked(leases: list[Lease], others: Iterable[str], *, operator: bool) -> tuple[Element, ...]:
-    """Leases and sorts of users as the elements of a conflict."""
-    names = [_called(one, operator=operator) for one in leases[:_LEASES]]
+def booked(
+    leases: list[Lease], others: Iterable[str], project_id: str, *, operator: bool
+) -> tuple[Element, ...]:
+    """Leases and sorts of users as the elements of a conflict; for somebody of a project."""
+    names = [
+        f"{_called(one, project_id, operator=operator)} to {format_instant(one.terms.occupied.end)}"
+        for one in leases[:_LEASES]
+    ]
     return tuple(Element(BOOKED, name) for name in (*names, *others))
+
+
+def beginning(leases: list[Lease], project_id: str, *, operator: bool) -> tuple[Element, ...]:
+    """Leases whose beginning alone is in the way, as the elements of a conflict."""
+    names = [_called(one, project_id, operator=operator) for one in leases[:_LEASES]]
+    return tuple(Element(BOOKED, name) for name in names)
 
 
 def _beside(
@@ -207,10 +220,13 @@ def leases_of(parts: Parts, there: list[Booking]) -> list[Lease]:
     return sorted(found.values(), key=lambda one: (one.terms.occupied.start, one.id))
 
 
-def _called(lease: Lease, *, operator: bool) -> str:
-    occupied = lease.terms.occupied
-    when = f"from {format_instant(occupied.start)} to {format_instant(occupied.end)}"
-    return f"lease {lease.id} {when}" if operator else f"a lease {when}"
+def _called(lease: Lease, project_id: str, *, operator: bool) -> str:
+    """`lease L3 from <when>`; another project's by its id, which only operators may know."""
+    when = f"from {format_instant(lease.terms.occupied.start)}"
+    if lease.project_id == project_id:
+        return f"{lease.called} {when}"
+    kind = "offer" if lease.proposed else "lease"
+    return f"{kind} {lease.id} {when}" if operator else f"another project's {kind} {when}"
 
 
 def _counts(there: list[Booking], snapshot: Snapshot) -> list[tuple[str, int]]:

@@ -49,7 +49,7 @@ def open_offer(store: Store, caller: Caller, offer_id: str, now: Instant) -> tup
         case OfferState.OFFERED:
             return lease, offer
         case OfferState.ACCEPTED:
-            raise WrongState(f"the offer was accepted: it is lease {lease.id}")
+            raise WrongState(f"the offer was accepted: it is {lease.called}")
         case OfferState.EXPIRED:
             raise OfferOver(f"the offer expired at {format_instant(offer.expires_at)}")
         case OfferState.WITHDRAWN:
