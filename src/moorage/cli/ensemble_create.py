@@ -58,6 +58,7 @@ def decide_arguments(parser: argparse.ArgumentParser) -> None:
     add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
     add("--until", type=time_of, metavar="T", help=f"how long they stay, {TIME_HELP}")
     add("--preemptible", action="store_true", help="they may be ended early for a lease")
+    add("--priority", type=int, metavar="N", help="with it: those with less end first (default 0)")
     add("--seed", type=int, metavar="N", help="another seed, maybe another equal answer")
     add("--time-limit", metavar="5s", help="search no longer than this")
     add(
@@ -76,6 +77,7 @@ def decide_body(args: argparse.Namespace, roles: Sequence[str]) -> dict[str, Any
         "objective": args.objective,
         "until": args.until,
         "preemptible": args.preemptible or None,
+        "priority": args.priority,
         "seed": args.seed,
         "time_limit": args.time_limit,
         "max_additional": args.additional or ([] if args.dry_run else list(roles[:1])),

@@ -80,11 +80,15 @@ def _described(one: Lease) -> RenderableType:
         table(["role", "resource class of a place"], drawn),
     ]
     if one.displaced.consumers:
-        ends = [
-            (d.consumer, d.project_id, moment(d.end), moment(d.declared_end))
-            for d in one.displaced.consumers
+        ends = one.displaced.consumers
+        columns = ["ends early for it", "project", "end", "declared"]
+        rows: list[tuple[object, ...]] = [
+            (d.consumer, d.project_id, moment(d.end), moment(d.declared_end)) for d in ends
         ]
-        parts += ["", table(["ends early for it", "project", "end", "declared"], ends)]
+        if any(d.priority for d in ends):
+            columns += ["#priority"]
+            rows = [(*row, d.priority) for row, d in zip(rows, ends, strict=True)]
+        parts += ["", table(columns, rows)]
     elif one.displaced.count:
         parts += ["", f"ending early for it: {one.displaced.count}"]
     return stack(*parts)
@@ -118,11 +122,12 @@ class List(Command):
                 told_lease.status(one),
                 minute(one.start),
                 minute(one.end),
+                one.priority,
                 " ".join(reservation.role for reservation in one.reservations),
             )
             for one in answer.value.leases
         ]
-        columns = ["lease", "id", "name", "status", "start", "end", "roles"]
+        columns = ["lease", "id", "name", "status", "start", "end", "#priority", "roles"]
         return Shown(answer.body, table(columns, rows))
 
 

@@ -42,6 +42,7 @@ LIMITS: Final = (
     ("lease_max_length", span, "30d", "the longest lease"),
     ("leases", _count, "N", "leases that have not ended"),
     ("held_units", _count, "N", "places held or claimed at once that are not a lease's"),
+    ("lease_priority", _count, "N", "the highest priority of its leases, from 0 (default) to 1000"),
 )
 
 

@@ -37,6 +37,7 @@ class DisplacedConsumer(msgspec.Struct, frozen=True):
     project_id: str = ""
     end: str | None = None
     declared_end: str | None = None
+    priority: int = 0
 
 
 class Displaced(msgspec.Struct, frozen=True):

@@ -39,6 +39,7 @@ class Quota(msgspec.Struct, frozen=True):
     lease_max_length: Limit
     leases: Limit
     held_units: Limit
+    lease_priority: Limit = Limit(0)
 
 
 class QuotaCalls:

@@ -142,6 +142,7 @@ class Decision(msgspec.Struct, frozen=True):
     interval: Interval = Interval()
     """When its members stay."""
     preemptible: bool = False
+    priority: int = 0
     lease_id: str | None = None
 
 

@@ -61,6 +61,8 @@ class Booking:
     """The lease for which it ends before its time."""
     declared_end: Instant | None = None
     """With `yields_to`, the end that it had before."""
+    priority: int = 0
+    """Its lease's; of a preemptible stay: those with less end for a lease before it does."""
 
     def live(self, now: Instant) -> bool:
         """Whether the booking still exists at `now`.

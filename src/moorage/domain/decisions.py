@@ -176,6 +176,8 @@ class Decision:
     generation: int = 0
     preemptible: bool = False
     """Whether its members may be ended early for a lease that needs their places."""
+    priority: int = 0
+    """Its lease's, or that of a preemptible stay; see `Booking.priority`."""
     lease_id: str | None = None
     """The lease whose placement it is; its places are claimed while that is active."""
     endings: Mapping[MemberName, Instant] = field(default_factory=lambda: MappingProxyType({}))

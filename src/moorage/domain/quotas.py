@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 UNLIMITED: Final = FOREVER
 """A limit that nothing passes."""
+MOST_PRIORITY: Final = 1_000
+"""The highest priority there is."""
 
 
 class QuotaName(StrEnum):
@@ -40,10 +42,16 @@ class QuotaName(StrEnum):
     """Leases that have not ended."""
     HELD = "held-units"
     """Places held or claimed at once that are not a lease's."""
+    PRIORITY = "lease-priority"
+    """The highest priority of a lease, and of a preemptible ensemble."""
 
 
 DURATIONS: Final = frozenset({QuotaName.HORIZON, QuotaName.MAX_LENGTH})
 """Limits in microseconds; all others are counts."""
+
+
+_USUAL: Final[Mapping[QuotaName, int]] = MappingProxyType({QuotaName.PRIORITY: 0})
+"""Limits that hold where nobody says another; all others are UNLIMITED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +68,18 @@ class QuotaDefaults:
     """What holds where nothing is said of a project; `settings` fills it."""
 
     limits: Mapping[QuotaName, int] = field(default_factory=lambda: MappingProxyType({}))
-    """What is not named is unlimited."""
+    """What is not named is unlimited, but for priorities: of these there is none above 0."""
     window: Duration = 30 * DAY
     """The sliding window of unit-hours."""
+    waived: frozenset[QuotaName] = frozenset()
+    """What does not hold for who asks, whatever is said of the project."""
 
     def limit(self, name: QuotaName, quota: Quota | None) -> int:
         """What holds for a project of which the operator has said this."""
+        if name in self.waived:
+            return UNLIMITED
         own = None if quota is None else quota.limits.get(name)
-        return self.limits.get(name, UNLIMITED) if own is None else own
+        return self.limits.get(name, _USUAL.get(name, UNLIMITED)) if own is None else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,12 @@ def too_much_held(*, limit: int, used: int, requested: int) -> QuotaExceeded:
     """The refusal of more places held: when others are claimed or lapse, nobody knows."""
     told = f"{QuotaName.HELD} limit {limit} used {used} requested {requested}"
     return QuotaExceeded(QuotaName.HELD, told, limit=limit, used=used, requested=requested)
+
+
+def too_high(*, limit: int, requested: int) -> QuotaExceeded:
+    """The refusal of a priority: time does not change it."""
+    told = f"{QuotaName.PRIORITY} limit {limit} requested {requested}"
+    return QuotaExceeded(QuotaName.PRIORITY, told, limit=limit, used=0, requested=requested)
 
 
 def uses_of(lease: Lease, before: Sequence[Use], now: Instant) -> tuple[Use, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from moorage.domain.errors import QuotaExceeded
 from moorage.domain.period import HOUR, SECOND, format_duration, format_instant
-from moorage.domain.quotas import DURATIONS, UNLIMITED, QuotaName, Use
+from moorage.domain.quotas import DURATIONS, UNLIMITED, QuotaName, Use, too_high
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,6 +60,8 @@ class Asked:
     uses: Sequence[Use]
     before: Period | None = None
     used: Sequence[Use] = ()
+    priority: int = 0
+    """Of a new lease; one that is there has the priority that it was granted with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +122,10 @@ def judge(ceiling: Ceiling, others: Lessee, asked: Asked, now: Instant) -> Quota
     What takes no more than it did passes, also where the project is over its quota.
     """
     found = (
-        _length(ceiling, asked) or _horizon(ceiling, asked, now) or _stack(ceiling, others, asked)
+        _priority(ceiling, asked)
+        or _length(ceiling, asked)
+        or _horizon(ceiling, asked, now)
+        or _stack(ceiling, others, asked)
     )
     if found is not None:
         return found
@@ -169,6 +174,13 @@ def peak(ceiling: Ceiling, uses: Sequence[Use], name: QuotaName, now: Instant) -
 
 
 # --- one limit each -----------------------------------------------------------------------------
+
+
+def _priority(ceiling: Ceiling, asked: Asked) -> QuotaExceeded | None:
+    limit = ceiling.limit(QuotaName.PRIORITY)
+    if asked.priority <= limit:
+        return None
+    return too_high(limit=limit, requested=asked.priority)
 
 
 def _length(ceiling: Ceiling, asked: Asked) -> QuotaExceeded | None:

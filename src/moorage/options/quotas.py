@@ -13,6 +13,7 @@ from moorage.options.kinds import (
     most,
     show_longest,
     show_most,
+    whole,
 )
 
 QUOTAS: Final = (
@@ -64,5 +65,13 @@ QUOTAS: Final = (
         "N",
         "Leases of one project that have not ended.",
         show=show_most,
+    ),
+    Setting(
+        "quota_lease_priority",
+        whole(0, 1_000),
+        "0",
+        "N",
+        "The highest priority that a project's leases and preemptible ensembles may have. Whoever"
+        " meets the access rule moorage:leases:priority may ask for any.",
     ),
 )

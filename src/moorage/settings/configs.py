@@ -139,6 +139,7 @@ def _quotas(value: Mapping[str, Any]) -> QuotaDefaults:
         QuotaName.HORIZON: value["quota_lease_horizon"],
         QuotaName.MAX_LENGTH: value["quota_lease_max_length"],
         QuotaName.LEASES: value["quota_leases"],
+        QuotaName.PRIORITY: value["quota_lease_priority"],
     }
     limits = {name: limit for name, limit in named.items() if limit is not None}
     return QuotaDefaults(MappingProxyType(limits), value["quota_window"])

@@ -115,6 +115,7 @@ BOOKING: Final = (
     "preemptible",
     "yields_to",
     "declared_end",
+    "priority",
 )
 """The columns that rows of one booking have in common, in the order of `_booking`."""
 
@@ -130,7 +131,7 @@ def bookings(rows: Iterable[Any]) -> tuple[Booking, ...]:
 
 
 def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
-    who, where, start, end, state, lapses_at, binding, decision, preemptible, lease, declared = key
+    who, where, start, end, state, lapses_at, binding, decision, preemptible, *yields = key
     if len(amounts) > 1:
         amounts = dict(sorted(amounts.items()))
     return Booking(
@@ -143,8 +144,7 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
         _BINDINGS[binding],
         decision,
         bool(preemptible),
-        lease,
-        declared,
+        *yields,
     )
 
 
@@ -162,6 +162,7 @@ def booking_columns(one: Booking) -> Iterator[dict[str, object]]:
         "preemptible": one.preemptible,
         "yields_to": one.yields_to,
         "declared_end": one.declared_end,
+        "priority": one.priority,
     }
     for resource_class, amount in one.amounts.items():
         yield {**common, "resource_class": resource_class, "amount": amount}

@@ -96,6 +96,7 @@ def decision_for(
         created_at=now,
         updated_at=now,
         preemptible=ask.preemptible,
+        priority=ask.priority if proposal.promise is None else proposal.promise.priority,
         lease_id=None if proposal.promise is None else proposal.promise.lease_id,
         endings=MappingProxyType({name: one.end for name, one in answer.look.endings.items()}),
     )

@@ -43,6 +43,10 @@ class Ask:
     """When the members' stay ends; None: never."""
     preemptible: bool = False
     """Whether the stay may end earlier, for a lease that needs the places."""
+    priority: int = 0
+    """Of a preemptible stay: those with less end for a lease before it does."""
+    any_priority: bool = False
+    """Whether who asks may ask for more than the project's quota allows."""
 
 
 @dataclass(frozen=True, eq=False)

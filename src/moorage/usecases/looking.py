@@ -36,7 +36,7 @@ from moorage.usecases.leases.yielding import (
 from moorage.usecases.standing import MemberStatus, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble, MemberName
@@ -157,21 +157,44 @@ class Looking:
             self._busy |= {snapshot.uuids[int(snapshot.root[row])]}
 
     def _by(self, way: Way, search: _Search, sight: Sight) -> Look:
-        proposal, now = self._proposal, sight.snapshot.taken_at
-        period = _period(proposal.promise, self._ask, now)
-        request = _request(proposal, self._ask, sight.stand, way, period)
+        period = _period(self._proposal.promise, self._ask, sight.snapshot.taken_at)
+        request = _request(self._proposal, self._ask, sight.stand, way, period)
+        if not way.displacing:
+            return self._among(way, search, sight, period, request, {})
+        snapshot, notice = sight.snapshot, self._parts.limits.notice
+        candidates = displaceable(snapshot, request.period, notice, request.own_consumers)
+        best = self._among(way, search, sight, period, request, candidates)
+        # Where those of some priorities make room, they do together with more: found by halves.
+        levels = sorted({one.priority for one in candidates.values()})
+        while len(levels) > 1 and best.found is not None:
+            half = len(levels) // 2
+            few = {name: one for name, one in candidates.items() if one.priority < levels[half]}
+            try:
+                look = self._among(way, search, sight, period, request, few)
+            except Busy:
+                break
+            best = best if look.found is None else look
+            levels = levels[half:] if look.found is None else levels[:half]
+        return best
+
+    def _among(
+        self,
+        way: Way,
+        search: _Search,
+        sight: Sight,
+        period: Period,
+        request: EnsembleRequest,
+        candidates: Mapping[str, Candidate],
+    ) -> Look:
+        """One way to look, with these as those who end early for it."""
+        proposal = self._proposal
         staying = _staying(proposal, request, sight.stand, period)
         instead = {
             some[0].consumer: some
             for name, some in staying.items()
             if some != sight.stand.bookings[name]
         }
-        snapshot, limits = sight.snapshot, self._parts.limits
-        candidates = (
-            displaceable(snapshot, request.period, limits.notice, request.own_consumers)
-            if way.displacing
-            else {}
-        )
+        snapshot = sight.snapshot
         before = aside(snapshot, candidates.keys()) if candidates else snapshot
         view = exchanged(before, instead)
         closed = self._closed(sight, request.period, way.run)
@@ -181,13 +204,14 @@ class Looking:
             return replace(look, clash=True)
         if way.displacing and not candidates:
             return look
-        there = exchanged(snapshot, instead) if candidates else None
-        found = search.answer(built, self._busy, there)
+        there = exchanged(snapshot, instead)
+        spared = _spared(there, candidates)
+        found = search.answer(built, self._busy, spared)
         if found is None:
             return look
         if way.run is not None:
             return self._until(look, found, view, sight.keepers)
-        if there is None:
+        if not candidates:
             return replace(look, found=found)
         return self._displacing(look, found, there, candidates)
 
@@ -301,14 +325,14 @@ class _Search:
     """How many answers no longer held."""
 
     def answer(
-        self, built: Built, busy: frozenset[str], there: Snapshot | None = None
+        self, built: Built, busy: frozenset[str], there: Sequence[Snapshot] = ()
     ) -> Found | None:
         """The last answer if it still holds, or else a new one; None if there is none.
 
         Args:
             built: the problem.
             busy: hosts (UUIDs) on which others were quicker.
-            there: the fleet with those whom the problem sets aside; they are spared if possible.
+            there: the fleet with those whom the problem sets aside; see `sparing`.
         """
         if self.found is not None:
             self.found = still_holds(self.found, built)
@@ -322,9 +346,9 @@ class _Search:
             self.found = self._find(built, there)
         return self.found
 
-    def _find(self, built: Built, there: Snapshot | None) -> Found | None:
+    def _find(self, built: Built, there: Sequence[Snapshot]) -> Found | None:
         solver, seed = self.parts.solver, self.ask.seed
-        if there is not None:
+        if there:
             limit = min(self.time_limit, _SPARING)
             try:
                 return find(solver, sparing(built, there), time_limit=limit, seed=seed)
@@ -417,6 +441,15 @@ def _kept(booking: Booking, period: Period, now: Instant) -> Booking:
         return replace(booking, period=Period(start, period.end))
     end = min(booking.period.end, period.end)
     return replace(booking, period=Period(start, end), declared_end=period.end)
+
+
+def _spared(there: Snapshot, candidates: Mapping[str, Candidate]) -> tuple[Snapshot, ...]:
+    """The fleet with all who could go, and with only those of the highest priority."""
+    if not candidates:
+        return ()
+    highest = max(one.priority for one in candidates.values())
+    lower = [name for name, one in candidates.items() if one.priority < highest]
+    return (there, aside(there, lower)) if lower else (there,)
 
 
 def _vacated(snapshot: Snapshot, consumers: Iterable[str]) -> Snapshot:

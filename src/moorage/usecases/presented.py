@@ -169,6 +169,7 @@ def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
             preemptible=held.preemptible,
             yields_to=held.yields_to,
             decision=held.decision,
+            priority=held.priority,
         ),
     )
 

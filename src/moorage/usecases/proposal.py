@@ -43,6 +43,8 @@ class Promise:
     """How long after the period's beginning its tenant's begins."""
     offered: bool = False
     """Whether it is an offer only: nobody is told of it, nor has to go before it is accepted."""
+    priority: int = 0
+    """The lease's."""
 
 
 @dataclass(frozen=True, slots=True)

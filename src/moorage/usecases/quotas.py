@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset, DropQuota, PutQuota
 from moorage.domain.errors import InvalidDescription, NotFound
-from moorage.domain.quotas import UNLIMITED, Quota, QuotaName, uses_of
+from moorage.domain.quotas import UNLIMITED, Quota, QuotaName, too_high, uses_of
 from moorage.engine.quotas import NOBODY, Asked, Ceiling, judge, peak, room
 from moorage.usecases.access import for_operators, sees, visible_project
 
@@ -123,13 +123,33 @@ def list_quotas(parts: Parts, caller: Caller, *, all_projects: bool) -> Sequence
     return tuple(_seen(parts, one) for one in parts.store.quotas())
 
 
-def check_quota(parts: Parts, lease: Lease, before: Lease | None) -> None:
+def judged_by(limits: Limits, *, any_priority: bool) -> QuotaDefaults:
+    """What a new lease is judged by; `any_priority` of who may ask for each there is."""
+    waived = frozenset({QuotaName.PRIORITY} if any_priority else ())
+    return replace(defaults(limits), waived=waived)
+
+
+def check_priority(parts: Parts, project_id: str, priority: int) -> None:
+    """Let a priority pass that the project may ask for.
+
+    Raises:
+        QuotaExceeded: it may not.
+    """
+    limit = defaults(parts.limits).limit(QuotaName.PRIORITY, parts.store.quota(project_id))
+    if priority > limit:
+        raise too_high(limit=limit, requested=priority)
+
+
+def check_quota(
+    parts: Parts, lease: Lease, before: Lease | None, within: QuotaDefaults | None = None
+) -> None:
     """Let a lease pass that its project may have; the commit judges once more.
 
     Args:
         parts: the service's.
         lease: as it becomes.
         before: as it is; None: it is new.
+        within: see `judged_by`; None: the service's defaults.
 
     Raises:
         QuotaExceeded: it may not.
@@ -142,8 +162,9 @@ def check_quota(parts: Parts, lease: Lease, before: Lease | None) -> None:
         uses_of(lease, used, now),
         None if before is None else before.terms.period,
         used,
+        lease.terms.priority if before is None else 0,
     )
-    ceiling, others = _ceiling(parts, lease.project_id), NOBODY
+    ceiling, others = _ceiling(parts, lease.project_id, within), NOBODY
     if ceiling.counts:
         since = min(now, lease.terms.period.start) - window
         others = store.lessee(lease.project_id, since, but=lease.id)
@@ -164,8 +185,8 @@ def held_limit(parts: Parts, project_id: str) -> int:
     return defaults(parts.limits).limit(QuotaName.HELD, parts.store.quota(project_id))
 
 
-def _ceiling(parts: Parts, project_id: str) -> Ceiling:
-    quota, usual = parts.store.quota(project_id), defaults(parts.limits)
+def _ceiling(parts: Parts, project_id: str, within: QuotaDefaults | None = None) -> Ceiling:
+    quota, usual = parts.store.quota(project_id), within or defaults(parts.limits)
     return Ceiling(lambda name: usual.limit(name, quota), usual.window)
 
 
@@ -204,9 +225,11 @@ __all__ = [
     "UNLIMITED",
     "ProjectQuota",
     "Standing",
+    "check_priority",
     "check_quota",
     "defaults",
     "held_limit",
+    "judged_by",
     "list_quotas",
     "quota_allows",
     "set_quota",

@@ -25,6 +25,7 @@ from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.looking import Looking, Sight
 from moorage.usecases.patience import Patience
 from moorage.usecases.proposal import Settled
+from moorage.usecases.quotas import check_priority
 from moorage.usecases.reasons import reasons
 from moorage.usecases.reliance import reliance
 from moorage.usecases.standing import MemberStatus, standing
@@ -67,12 +68,14 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             this is a dry run, or nobody asked.
         InvalidDescription: `max_additional` names no role with members, or the stay has ended.
         LimitExceeded: the hold, or the project's held places.
+        QuotaExceeded: the priority, or the held places.
         HoldExpired: the hold to go on with has lapsed meanwhile.
         Busy: time ran out, or the ledger moved too often.
         ConcurrentUpdate: the ensemble or its decision changed meanwhile.
         WrongState: the places are a lease's, and this is not that lease's affair.
     """
     _check_roles(proposal.ensemble, ask)
+    _check_priority(parts, proposal, ask)
     hold = hold_within(parts.limits, ask.hold)
     time_limit = time_limit_within(parts.limits, ask.time_limit)
     looking = Looking(parts, proposal, ask, time_limit)
@@ -143,6 +146,12 @@ def _check_roles(ensemble: Ensemble, ask: Ask) -> None:
     for name in ask.additional:
         if not any(member.name.role == name for member in ensemble.members):
             raise InvalidDescription(f"no role {name} with members", path="max_additional")
+
+
+def _check_priority(parts: Parts, proposal: Proposal, ask: Ask) -> None:
+    """Let the priority of a stay pass that its project may ask for, or that it has already."""
+    if ask.priority and not (ask.as_before or ask.any_priority):
+        check_priority(parts, proposal.ensemble.project_id, ask.priority)
 
 
 def _check_lease(parts: Parts, proposal: Proposal, before: Decision | None) -> None:

@@ -110,6 +110,7 @@ def ask_as(decision: Decision) -> Ask:
         seed=decision.solve.seed,
         until=None if decision.period.open_ended else decision.period.end,
         preemptible=decision.preemptible,
+        priority=decision.priority,
     )
 
 
@@ -147,6 +148,7 @@ def hold_booking(
             preemptible=decision.preemptible,
             yields_to=None if ending is None else ending.yields_to,
             declared_end=None if ending is None else stay.end,
+            priority=decision.priority,
         )
         for provider, amounts in place.allocations.items()
     )

@@ -251,9 +251,13 @@ def test_beyond_blazar_a_refusal_is_a_conflict_with_an_explanation(one: Door) ->
     explained = one.service.call("GET", f"/explanations/{answer.json['explanation_id']}")
     assert explained.status_code == 200, explained.text
     more = {"expiry": "PT1H", "lead": "PT30M", "cleaning": "PT10M", "priority": 7}
-    made = one.call(
-        "POST", "/leases", {**body, **more, "reservations": [instances(1, 64)]}, headers=ours
-    )
+    asked = {**body, **more, "reservations": [instances(1, 64)]}
+    refused = one.call("POST", "/leases", asked, headers=ours)
+    assert refused.status_code == 403
+    assert "lease-priority limit 0 requested 7" in refused.json["error_message"]
+    raised = {"quota": {"lease_priority": 7}}
+    one.service.call("PATCH", "/quotas/project-a", raised, caller=OPERATOR)
+    made = one.call("POST", "/leases", asked, headers=ours)
     assert made.status_code == 201, made.text
     stored = one.service.store.lease(made.json["lease"]["id"])
     assert (stored.terms.priority, stored.terms.lead) == (7, 1_800_000_000)

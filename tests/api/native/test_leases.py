@@ -37,6 +37,7 @@ def lease(service: Service) -> dict[str, Any]:
 
 
 def test_a_lease_is_granted_with_its_placement(service: Service) -> None:
+    service.call("PATCH", "/quotas/project-a", {"quota": {"lease_priority": 5}}, caller=OPERATOR)
     answer = grant(service, amount(lead="PT30M", expiry="PT2H", on_end=["notify"], priority=5))
     lease, decision = answer.json["lease"], answer.json["decision"]
     assert answer.headers["location"] == f"/v1/leases/{lease['id']}"

@@ -107,14 +107,22 @@ class World:
         preemptible: bool = False,
         body: Mapping[str, Any] | None = None,
         caller: Caller = TENANT,
+        **more: Any,
     ) -> Made:
         """An ensemble that is placed and held."""
-        ask = Ask(until=None if until is None else self.at(until), preemptible=preemptible)
+        end = None if until is None else self.at(until)
+        ask = Ask(until=end, preemptible=preemptible, **more)
         description = read_ensemble(body or described(vcpu=vcpu, members=members))
         return create_ensemble(self.service.parts, caller, description, ask, self.naming())
 
     def server(
-        self, vcpu: int, host: int = 0, *, until: float | None = None, preemptible: bool = False
+        self,
+        vcpu: int,
+        host: int = 0,
+        *,
+        until: float | None = None,
+        preemptible: bool = False,
+        priority: int = 0,
     ) -> str:
         """A server that runs on a host from now on."""
         uuid = named(next(self.numbers))
@@ -132,6 +140,7 @@ class World:
             Period(self.now, FOREVER if until is None else self.at(until)),
             BookingState.HELD,
             preemptible=True,
+            priority=priority,
         )
         put = PutBookings(member, (booking,))
         self.service.store.commit(Changeset((put,)))

@@ -12,6 +12,7 @@ from moorage.api.leases.protocol import BEYOND
 from moorage.domain.errors import Forbidden, Infeasible, InvalidDescription, NotFound
 from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import Period, parse_duration
+from moorage.domain.quotas import MOST_PRIORITY
 from moorage.usecases.leases.annotate import annotate
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
@@ -69,6 +70,7 @@ def create(call: Call) -> Reply:
     for sized in asking.sizes(wanted.parts):
         try:
             ask = replace(wanted, parts=sized).ask()
+            ask = replace(ask, any_priority=call.caller.operator)
             # Requirements become names of hosts, which tenants may not write; none is told them.
             named = replace(call.caller, as_operator=True)
             granted = create_lease(call.parts, named, ask, Naming(call.parts.ids.uuid()))
@@ -164,12 +166,9 @@ def _duration(body: Mapping[str, Any], key: str) -> int | None:
 
 def _priority(body: Mapping[str, Any]) -> int:
     value = body.get("priority", 0)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_PRIORITY:
-        raise InvalidDescription(f"priority is a number from 0 to {_MOST_PRIORITY}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PRIORITY:
+        raise InvalidDescription(f"priority is a number from 0 to {MOST_PRIORITY}")
     return value
-
-
-_MOST_PRIORITY: Final = 1_000
 
 
 # --- changing -------------------------------------------------------------------------------

@@ -180,6 +180,8 @@ class Decision(Struct, frozen=True):
     """Whether its interval may end earlier, for a lease that needs the places."""
     lease_id: str | None
     """The lease whose placement it is."""
+    priority: int
+    """Its lease's; of a preemptible stay: those with less end before it does."""
 
 
 class Difference(Struct, frozen=True, omit_defaults=True):

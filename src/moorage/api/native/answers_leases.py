@@ -32,6 +32,7 @@ class DisplacedConsumer(Struct, frozen=True):
     end: str | None
     declared_end: str | None
     """The end it had before; null for none."""
+    priority: int
 
 
 class Displaced(Struct, frozen=True):

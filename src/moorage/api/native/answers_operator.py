@@ -22,6 +22,8 @@ class Booking(Struct, frozen=True):
     binding: str
     decision: str | None
     preemptible: bool
+    priority: int
+    """Its lease's, or that of a preemptible stay."""
     yields_to: str | None
     """The lease for which it ends early."""
     declared_end: str | None

@@ -31,6 +31,7 @@ class Quota(Struct, frozen=True):
     lease_max_length: QuotaLimit
     leases: QuotaLimit
     held_units: QuotaLimit
+    lease_priority: QuotaLimit
 
 
 class OneQuota(Struct, frozen=True):

@@ -31,7 +31,7 @@ def create(call: Call) -> Reply:
         call.parts,
         call.caller,
         body.ensemble_id,
-        reading.ask(body),
+        reading.ask(call, body),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )

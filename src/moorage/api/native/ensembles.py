@@ -33,7 +33,7 @@ def create(call: Call) -> Reply:
         call.parts,
         call.caller,
         reading.description(body),
-        None if body.decide is None else reading.ask(body.decide),
+        None if body.decide is None else reading.ask(call, body.decide),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
@@ -84,7 +84,7 @@ def change(call: Call) -> Reply:
             remove_policies=frozenset(body.remove_policies),
             generation=call.expected(body.generation),
         ),
-        None if body.decide is None else reading.ask(body.decide),
+        None if body.decide is None else reading.ask(call, body.decide),
         dry_run=call.dry_run,
     )
     return made(call, changed, location=False)

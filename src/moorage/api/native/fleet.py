@@ -118,6 +118,7 @@ def bookings(call: Call) -> Reply:
                     binding=booking.binding.value,
                     decision=booking.decision,
                     preemptible=booking.preemptible,
+                    priority=booking.priority,
                     yields_to=booking.yields_to,
                     declared_end=(
                         None

@@ -27,7 +27,7 @@ def place(call: Call) -> Reply:
         name=body.name,
     )
     if body.ensemble_id is None:
-        ask = Ask() if body.decide is None else reading.ask(body.decide)
+        ask = Ask() if body.decide is None else reading.ask(call, body.decide)
         naming = reading.naming(call, body, body.id)
         placed = place_template(call.parts, call.caller, source, ask, naming, dry_run=call.dry_run)
         return _reply(call, placed, status=200 if call.dry_run else None)

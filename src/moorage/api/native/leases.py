@@ -52,7 +52,7 @@ AMOUNT_ROLE = "server"
 def create(call: Call) -> Reply:
     """POST: grant a lease, or say why none can be granted."""
     body: LeaseBody = call.body.lease
-    ask = asked(body, call.parts.store.now())
+    ask = asked(body, call.parts.store.now(), any_priority=call.may(reading.PRIORITY))
     if body.template is not None:
         ask = replace(ask, description=_instance(call, body.template))
     granted = create_lease(
@@ -156,8 +156,13 @@ def granted_reply(call: Call, granted: Granted, *, created: bool) -> Reply:
     )
 
 
-def asked(body: LeaseBody, now: Instant) -> LeaseAsk:
+def asked(body: LeaseBody, now: Instant, *, any_priority: bool = False) -> LeaseAsk:
     """What a body asks for, at an instant; a template is not described yet.
+
+    Args:
+        body: what was written.
+        now: when.
+        any_priority: see `LeaseAsk`.
 
     Raises:
         InvalidDescription: it says several things where one is needed or none at all, or its
@@ -184,6 +189,7 @@ def asked(body: LeaseBody, now: Instant) -> LeaseAsk:
         objective=Objective(body.objective),
         seed=body.seed,
         time_limit=reading.duration(body.time_limit, "time_limit"),
+        any_priority=any_priority,
     )
 
 

@@ -66,7 +66,8 @@ def _describe(call: Call, body: MemberBody) -> Reply:
         call.caller,
         call.path["id"],
         Adding(
-            reading.builtins(body.role), None if body.decide is None else reading.ask(body.decide)
+            reading.builtins(body.role),
+            None if body.decide is None else reading.ask(call, body.decide),
         ),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,

@@ -82,7 +82,7 @@ def accept(call: Call) -> Reply:
         call.parts,
         call.caller,
         call.path["id"],
-        accepted(call.body.lease),
+        accepted(call.body.lease, any_priority=call.may(reading.PRIORITY)),
         dry_run=call.dry_run,
     )
     return leases.granted_reply(call, granted, created=True)
@@ -122,8 +122,8 @@ def asked(call: Call, body: OfferBody) -> OfferAsk:
     )
 
 
-def accepted(body: OfferedTerms) -> Acceptance:
-    """The terms that a body gives.
+def accepted(body: OfferedTerms, *, any_priority: bool = False) -> Acceptance:
+    """The terms that a body gives; `any_priority` as in `LeaseAsk`.
 
     Raises:
         InvalidDescription: its durations or actions cannot be understood.
@@ -136,6 +136,7 @@ def accepted(body: OfferedTerms) -> Acceptance:
         priority=body.priority,
         before_start=leases.before_start(body.before_start),
         actions=leases.actions(body),
+        any_priority=any_priority,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from moorage.api.native.call import Call
     from moorage.api.native.requests import DecideBody, DecisionBody, EnsembleBody, ExplanationBody
     from moorage.domain.period import Duration, Instant
+
+
+PRIORITY: Final = "moorage:leases:priority"
+"""Who meets it may ask for any priority; others for what the quota of the project allows."""
 
 
 def builtins(body: object) -> dict[str, Any]:
@@ -50,8 +54,15 @@ def undeclared(body: ExplanationBody) -> EnsembleDescription:
     )
 
 
-def ask(body: DecideBody | DecisionBody) -> Ask:
-    """How to decide."""
+def ask(call: Call, body: DecideBody | DecisionBody) -> Ask:
+    """How to decide.
+
+    Raises:
+        InvalidDescription: its durations or times cannot be understood, or it gives a priority to
+            what never yields.
+    """
+    if body.priority and not body.preemptible:
+        raise InvalidDescription("only what is preemptible has a priority", path="priority")
     return Ask(
         hold=duration(body.hold, "hold"),
         time_limit=duration(body.time_limit, "time_limit"),
@@ -60,6 +71,8 @@ def ask(body: DecideBody | DecisionBody) -> Ask:
         additional=tuple(dict.fromkeys(body.max_additional)),
         until=None if body.until is None else instant(body.until, "until"),
         preemptible=body.preemptible,
+        priority=body.priority,
+        any_priority=call.may(PRIORITY),
     )
 
 

@@ -27,6 +27,10 @@ Until: TypeAlias = Annotated[
 Preemptible: TypeAlias = Annotated[
     bool, Meta(description="Whether the stay may be ended early for a lease that needs the places")
 ]
+StayPriority: TypeAlias = Annotated[
+    int,
+    Meta(ge=0, le=1000, description="Of a preemptible stay: those with less end before it does"),
+]
 Generation: TypeAlias = Annotated[int, Meta(ge=0)]
 AnyOf: TypeAlias = Annotated[
     list[Name | Annotated[list[Name], Meta(min_length=1, max_length=64)]],
@@ -100,6 +104,7 @@ class DecideBody(Struct, frozen=True, forbid_unknown_fields=True):
     ] = []
     until: Until | None = None
     preemptible: Preemptible = False
+    priority: StayPriority = 0
 
 
 class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -178,6 +183,7 @@ class DecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
     max_additional: Annotated[list[Name], Meta(max_length=16)] = []
     until: Until | None = None
     preemptible: Preemptible = False
+    priority: StayPriority = 0
 
 
 class DecisionCreate(Struct, frozen=True, forbid_unknown_fields=True):

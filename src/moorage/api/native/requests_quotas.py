@@ -34,6 +34,8 @@ class QuotaBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Leases that have not ended."""
     held_units: Most = UNSET
     """Places held or claimed at once that are not a lease's."""
+    lease_priority: Most = UNSET
+    """The highest priority of its leases and preemptible ensembles."""
 
 
 class QuotaChange(Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,6 +45,7 @@ from moorage.api.native import (
 from moorage.api.native import requests_operator as asked
 from moorage.api.native.access import Access
 from moorage.api.native.clock import Clock, SettableClock
+from moorage.api.native.reading import PRIORITY
 from moorage.api.native.route import Route
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ ROUTES: tuple[Route, ...] = (
 
 EXACT: Final = "moorage:capacity:exact"
 """Who meets it sees capacity in exact numbers and totals; others rough counts, free or busy."""
-FURTHER: Final[Mapping[str, Access]] = MappingProxyType({EXACT: OPERATOR})
-"""Rules of no route: what somebody sees of an answer."""
+FURTHER: Final[Mapping[str, Access]] = MappingProxyType({EXACT: OPERATOR, PRIORITY: OPERATOR})
+"""Rules of no route: what somebody sees of an answer, or may ask for."""
 
 CLOCK: Final[Mapping[str, Access]] = MappingProxyType(
     {"moorage:clock:show": READER, "moorage:clock:update": OPERATOR}

@@ -87,7 +87,7 @@ def create_instance(call: Call) -> Reply:
         call.parts,
         call.caller,
         instantiate(call.parts.store, call.caller, call.path["id"], body.parameters, body.name),
-        None if body.decide is None else reading.ask(body.decide),
+        None if body.decide is None else reading.ask(call, body.decide),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )

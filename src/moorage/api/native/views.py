@@ -200,6 +200,7 @@ def decision_view(
         links=[] if dry_run else [call.link("self", "decisions", decision.id)],
         preemptible=decision.preemptible,
         lease_id=decision.lease_id,
+        priority=decision.priority,
     )
 
 

@@ -106,7 +106,11 @@ def displaced_view(call: Call, displaced: Iterable[Displaced]) -> told.Displaced
         count=len(found),
         consumers=[
             told.DisplacedConsumer(
-                one.consumer, one.project_id, instant(one.end), instant(one.declared_end)
+                one.consumer,
+                one.project_id,
+                instant(one.end),
+                instant(one.declared_end),
+                one.priority,
             )
             for one in found
         ]

@@ -27,6 +27,8 @@ class Stay:
     """The lease for which they end at `until`, before their life is over."""
     decision: str | None = None
     """The decision whose place they take."""
+    priority: int = 0
+    """See `Booking.priority`."""
 
 
 OPEN: Final = Stay()

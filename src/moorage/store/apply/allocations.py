@@ -130,6 +130,7 @@ def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) ->
         return {
             "period": Period(batch.now, change.until),
             "preemptible": change.stay.preemptible,
+            "priority": change.stay.priority,
             "decision": change.stay.decision,
         }
     before = _taken_over(batch, change) or own
@@ -137,11 +138,16 @@ def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) ->
         return _first_terms(batch, change.stay)
     first = before[0]
     if first.end_at == FOREVER:
-        return {"period": Period(batch.now, FOREVER), "preemptible": bool(first.preemptible)}
+        return {
+            "period": Period(batch.now, FOREVER),
+            "preemptible": bool(first.preemptible),
+            "priority": first.priority,
+        }
     return {
         # One that is overrun has its end behind it.
         "period": Period(min(row.start_at for row in before), first.end_at),
         "preemptible": bool(first.preemptible),
+        "priority": first.priority,
         "yields_to": first.yields_to,
         "declared_end": first.declared_end,
         "decision": first.decision,
@@ -156,6 +162,7 @@ def _first_terms(batch: Batch, stay: Stay) -> dict[str, Any]:
     return {
         "period": Period(batch.now, end),
         "preemptible": stay.preemptible,
+        "priority": stay.priority,
         "yields_to": stay.yields_to if end < declared else None,
         "declared_end": declared if stay.yields_to is not None and end < declared else None,
         "decision": stay.decision,

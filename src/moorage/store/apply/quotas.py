@@ -88,7 +88,8 @@ def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:
     if change.within is not None:
         # What has counted for nothing until now, as an offer, is judged like a new lease.
         known = before if used else None
-        _check(batch, change, Asked(lease.terms.period, uses, known, used))
+        priority = 0 if known is not None else lease.terms.priority
+        _check(batch, change, Asked(lease.terms.period, uses, known, used, priority))
     if uses == used:
         return
     if used:

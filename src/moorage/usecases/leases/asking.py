@@ -45,6 +45,8 @@ class LeaseAsk:
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None
+    any_priority: bool = False
+    """Whether who asks may ask for more than the project's quota allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Displaced:
     """When it ends now."""
     declared_end: Instant
     """When it would have ended."""
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ def as_before(lease: Lease, decision: Decision) -> Promise:
         lease.binding,
         terms.cleaning,
         terms.lead,
+        priority=terms.priority,
     )
 
 
@@ -63,4 +64,12 @@ def promise(lease: Lease, *, at: Instant | None = None) -> Promise:
     expires_at = terms.expires_at
     if at is not None and terms.expiry is not None and expires_at <= at:
         expires_at = min(at + terms.expiry, terms.period.end)
-    return Promise(lease.id, terms.occupied, expires_at, lease.binding, terms.cleaning, terms.lead)
+    return Promise(
+        lease.id,
+        terms.occupied,
+        expires_at,
+        lease.binding,
+        terms.cleaning,
+        terms.lead,
+        priority=terms.priority,
+    )

@@ -28,7 +28,7 @@ from moorage.usecases.leases.shaping import check_members, checked_end, checked_
 from moorage.usecases.leases.view import displaced_by
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
-from moorage.usecases.quotas import check_quota, defaults
+from moorage.usecases.quotas import check_quota, judged_by
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
@@ -90,8 +90,8 @@ def _create(
     lease = _lease(parts, caller, asked, naming, terms, ensemble)
     within = None
     if asked.brought is None:  # what another service has granted stands
-        check_quota(parts, lease, None)
-        within = defaults(parts.limits)
+        within = judged_by(parts.limits, any_priority=asked.any_priority)
+        check_quota(parts, lease, None, within)
     question = Question(parts, caller, CREATE)
 
     def also(decision: Decision) -> tuple[Change, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Store
 
-ORDER = "fewest units first, then the youngest, then by id"
+ORDER = "lowest priority first, then fewest units, then the youngest, then by id"
 """In which order servers are chosen and evicted; told with each of them."""
 
 
@@ -89,7 +89,8 @@ def early(
     except NotFound:
         return
     owner = ensemble.project_id
-    yields = Displaced(first.consumer, owner, first.period.end, first.declared_end)
+    ends = first.period.end
+    yields = Displaced(first.consumer, owner, ends, first.declared_end, first.priority)
     told = {"ensemble": ensemble.id, "member": str(name)}
     yield from warnings((yields,), replace(placement, created_at=now), **told)
 

@@ -8,6 +8,7 @@ smallest change after which everybody would have a place, as a solve has shown. 
 again when the ledger has moved, and mended when the hosts are back. Where a server stays
 that should be gone it gets some time to go before others are moved because of it.
 
+Leases have their turn by priority, those of one priority by when they begin.
 Several workers may do this at once: whoever is slower finds the lease changed.
 """
 
@@ -112,6 +113,7 @@ class Healing:
             self._looked = looked
         self._mend()
         due = [one for one in self._hurt if self._is_due(one)]
+        due.sort(key=lambda one: self._hurt[one].turn)
         ends = self._parts.stopwatch() + BUDGET
         for number, one in enumerate(due):
             if number and self._parts.stopwatch() >= ends:

@@ -2,7 +2,8 @@
 
 A place that a lease holds is missing while its host is disabled, and while its inventories have
 no room for it: because capacity was lost, or because somebody is overrun. Where several leases
-hold places in what is left, those promised first keep theirs. `affected` says which members are
+hold places in what is left, those of the highest priority keep theirs, of equal ones those promised
+first. `affected` says which members are
 concerned, so that others can be found for them (see `heal`); `note` writes down what is missing.
 
 A server in a lease is missing too while its host is disabled: whether that is drained or has
@@ -107,10 +108,10 @@ def _suspects(snapshot: Snapshot) -> list[int]:
 def _without_room(
     snapshot: Snapshot, state: ProviderState, reserved: list[Booking]
 ) -> Iterator[Booking]:
-    """Those reserved bookings that do not fit once the ones promised before them are in."""
+    """Those reserved bookings that do not fit once the ones that go before them are in."""
     now = snapshot.taken_at
     kept = [one for one in state.bookings if not _kept_for_a_lease(one)]
-    for one in reserved:
+    for one in sorted(reserved, key=lambda one: -one.priority):
         if overflow(state, kept, one.amounts, one.period, now) is None:
             kept.append(one)
         else:
@@ -150,6 +151,13 @@ class Hurt:
     """UUIDs of members with an unclaimed place there."""
     servers: frozenset[str] = frozenset()
     """Those with a claimed one; see `stranded`."""
+    priority: int = 0
+    start: Instant = 0
+
+    @property
+    def turn(self) -> tuple[int, Instant]:
+        """Whose turn comes first: the highest priority's, then whose lease begins first."""
+        return -self.priority, self.start
 
 
 def hurt(store: Store, snapshot: Snapshot) -> dict[str, Hurt]:
@@ -158,14 +166,19 @@ def hurt(store: Store, snapshot: Snapshot) -> dict[str, Hurt]:
     for decision_id, members in affected(snapshot).items():
         lease = _open_lease(store, decision_id)
         if lease is not None and lease.decision_id == decision_id:
-            found[lease.id] = Hurt(decision_id, members)
+            found[lease.id] = replace(_of(lease), members=members)
     for decision_id, servers in stranded(snapshot).items():
         # A lease that was changed has another placement; who was there before is there still.
         lease = _open_lease(store, decision_id)
         if lease is not None:
-            known = found.get(lease.id, Hurt(lease.decision_id))
+            known = found.get(lease.id, _of(lease))
             found[lease.id] = replace(known, servers=known.servers | servers)
     return found
+
+
+def _of(lease: Lease) -> Hurt:
+    terms = lease.terms
+    return Hurt(lease.decision_id, priority=terms.priority, start=terms.period.start)
 
 
 def _open_lease(store: Store, decision_id: str) -> Lease | None:

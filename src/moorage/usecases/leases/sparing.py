@@ -2,7 +2,8 @@
 
 A lease that displaces preemptible users is looked for as if they were not there. Where the search
 may choose, it shall not choose their hosts: a member on a host that has no room beside them costs
-more than anything the objective can gain, and less than any preference that was stated.
+more than anything the objective can gain, and less than any preference that was stated. One on a
+host where those of the highest priority have to go costs more than any others do.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from moorage.engine.terrain import survey
 from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName
@@ -29,33 +32,38 @@ SPARING: Final = "sparing"
 """What posts the preference; no policy of the ensemble's."""
 
 
-def sparing(built: Built, there: Snapshot) -> Built:
+def sparing(built: Built, there: Sequence[Snapshot]) -> Built:
     """The same problem, which prefers hosts that have room for a member as things are.
 
     What is feasible stays so. Of several members on one host, each is judged alone.
 
     Args:
         built: the problem as if those who could be displaced were not there.
-        there: the fleet with them.
+        there: the fleet with them; then with some of them, to spare whom weighs more than all
+            that comes before.
     """
     bare = built.problem
-    full = state(built.request, survey(there, built.request), closed=built.closed).problem
-    grudged: dict[frozenset[int], list[MemberName]] = {}
-    for m in np.flatnonzero(bare.fixed < 0).tolist():
-        rows = np.flatnonzero(_open(bare, m) & ~_open(full, m))
-        if len(rows):
-            grudged.setdefault(frozenset(rows.tolist()), []).append(bare.members[m])
-    if not grudged:
-        return built
+    placed = np.flatnonzero(bare.fixed < 0).tolist()
+    above = 1 + len(placed)
     unit = preference_scale(bare)
-    above = 1 + sum(len(members) for members in grudged.values())
+    posted: list[NeverOn] = []
+    for view in there:
+        full = state(built.request, survey(view, built.request), closed=built.closed).problem
+        grudged: dict[frozenset[int], list[MemberName]] = {}
+        for m in placed:
+            rows = np.flatnonzero(_open(bare, m) & ~_open(full, m))
+            if len(rows):
+                grudged.setdefault(frozenset(rows.tolist()), []).append(bare.members[m])
+        posted += (
+            NeverOn(policy=SPARING, members=tuple(members), weight=unit, hosts=hosts)
+            for hosts, members in grudged.items()
+        )
+        unit *= above
+    if not posted:
+        return built
     stated = tuple(
-        one if one.weight is None else replace(one, weight=above * one.weight)
+        one if one.weight is None else replace(one, weight=above ** len(there) * one.weight)
         for one in bare.primitives
-    )
-    posted = tuple(
-        NeverOn(policy=SPARING, members=tuple(members), weight=unit, hosts=hosts)
-        for hosts, members in grudged.items()
     )
     return replace(built, problem=replace(bare, primitives=(*stated, *posted)))
 

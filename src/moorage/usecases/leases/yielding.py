@@ -1,16 +1,18 @@
 """Who makes room for a lease: preemptible bookings that end before it needs their places.
 
 A lease is granted without displacing anybody where that is possible. Else a placement is looked
-for as if those who can be warned in time were not there; then, provider by provider, the fewest
-of them are displaced that make room for it, among equally many the youngest, then by id. That it
-displaces as few as possible in all is a preference and not proved: another placement might do with
-less.
+for as if those who can be warned in time were not there: first those of the lowest priority alone,
+then with the next (see `looking`). Of these, provider by provider, those are displaced that make
+room for it: as few as possible of the highest priority, then of the next, among equally many the
+youngest, then by id. That it displaces as few as possible in all is a preference and not proved:
+another placement might do with less.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, combinations, islice
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +48,7 @@ class Candidate:
     """When it ends as things are, yielding or not."""
     declared_end: Instant
     providers: frozenset[str]
+    priority: int = 0
 
 
 def last_end(now: Instant, start: Instant, notice: Duration) -> Instant | None:
@@ -79,6 +82,7 @@ def displaceable(
             end=max(one.period.end for one in some),
             declared_end=max(one.declared_end or one.period.end for one in some),
             providers=frozenset(one.provider for one in some),
+            priority=max(one.priority for one in some),
         )
         for consumer, some in found.items()
         if any(one.period.overlaps(period) for one in some)
@@ -134,7 +138,7 @@ def _on(
     out: frozenset[str],
     period: Period,
 ) -> frozenset[str] | None:
-    """The fewest more that make room on one provider."""
+    """The fewest more that make room on one provider, none where one of less priority would do."""
     state = snapshot.state(snapshot.row_of[provider])
     here = sorted(
         (
@@ -146,19 +150,37 @@ def _on(
     )
     there = [one for one in state.bookings if one.consumer not in out]
 
-    def fits(gone: Collection[str]) -> bool:
+    def fits(gone: frozenset[str]) -> bool:
         rest = (one for one in there if one.consumer not in gone)
         return overflow(state, rest, amounts, period, snapshot.taken_at) is None
 
-    for some in islice(_sets([one.consumer for one in here]), _MOST_TRIED):
+    below = frozenset(one.consumer for one in here)
+    if not fits(below):
+        return None
+    chosen: frozenset[str] = frozenset()
+    for priority in sorted({one.priority for one in here}, reverse=True):
+        mine = [one.consumer for one in here if one.priority == priority]
+        below -= frozenset(mine)
+        chosen |= _fewest(mine, partial(_also, fits, chosen | below))
+    return chosen
+
+
+def _also(
+    fits: Callable[[frozenset[str]], bool], gone: frozenset[str], some: frozenset[str]
+) -> bool:
+    """Whether there is room without these, and those who are gone anyway."""
+    return fits(gone | some)
+
+
+def _fewest(consumers: list[str], fits: Callable[[frozenset[str]], bool]) -> frozenset[str]:
+    """The fewest without whom there is room, those named first; without all of them there is."""
+    for some in islice(_sets(consumers), _MOST_TRIED):
         if fits(some):
             return some
-    everyone = frozenset(one.consumer for one in here)
-    if not fits(everyone):
-        return None
-    for one in reversed(here):
-        if fits(everyone - {one.consumer}):
-            everyone -= {one.consumer}
+    everyone = frozenset(consumers)
+    for one in reversed(consumers):
+        if fits(everyone - {one}):
+            everyone -= {one}
     return everyone
 
 
@@ -171,14 +193,17 @@ def _sets(consumers: list[str]) -> Iterator[frozenset[str]]:
 def displaced(
     candidates: Mapping[str, Candidate], out: Iterable[str], end: Instant
 ) -> tuple[Displaced, ...]:
-    """What becomes of those who are displaced, the youngest first."""
-    chosen = sorted((candidates[one] for one in out), key=lambda one: (-one.since, one.consumer))
+    """What becomes of those who are displaced: the lowest priority first, then the youngest."""
+    chosen = sorted(
+        (candidates[one] for one in out), key=lambda one: (one.priority, -one.since, one.consumer)
+    )
     return tuple(
         Displaced(
             consumer=one.consumer,
             project_id=one.project_id,
             end=min(end, one.end),
             declared_end=one.declared_end,
+            priority=one.priority,
         )
         for one in chosen
     )
@@ -234,14 +259,14 @@ def lease_from(lease_of: Callable[[str], str | None], bookings: Iterable[Booking
 
 
 def yielders(store: Store, lease_id: str) -> tuple[Displaced, ...]:
-    """Who ends early for a lease, the youngest first."""
+    """Who ends early for a lease: the lowest priority first, then the youngest."""
     found: dict[str, tuple[Instant, Displaced]] = {}
     for consumer, booking in store.yielding(lease_id):
         end = booking.period.end
         declared = booking.declared_end or end
         found[consumer.uuid] = (
             booking.period.start,
-            Displaced(consumer.uuid, consumer.project_id, end, declared),
+            Displaced(consumer.uuid, consumer.project_id, end, declared, booking.priority),
         )
-    ordered = sorted(found.values(), key=lambda one: (-one[0], one[1].consumer))
+    ordered = sorted(found.values(), key=lambda one: (one[1].priority, -one[0], one[1].consumer))
     return tuple(one for _, one in ordered)

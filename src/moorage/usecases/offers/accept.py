@@ -26,7 +26,7 @@ from moorage.usecases.offers.over import due_at_once, ended
 from moorage.usecases.offers.view import open_offer
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
-from moorage.usecases.quotas import check_quota, defaults
+from moorage.usecases.quotas import check_quota, judged_by
 from moorage.usecases.settle import settle, unplaced_or_held
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ class _Taking:
             offer=replace(self.offer, state=OfferState.ACCEPTED),
             units=len(ensemble.members),
         )
-        check_quota(parts, taken, None)
+        within = judged_by(parts.limits, any_priority=accepted.any_priority)
+        check_quota(parts, taken, None, within)
         promised = promise(taken)
         question = Question(parts, self.caller, CREATE)
 
@@ -124,7 +125,7 @@ class _Taking:
             placed = replace(taken, decision_id=made.id, updated_at=at)
             placed = question.put(placed, ensemble)
             return (
-                PutLease(placed, self.lease.generation, defaults(parts.limits)),
+                PutLease(placed, self.lease.generation, within),
                 *edges(placed, parts.ids, at),
                 *self._told(made),
                 *self._without_copy(kept, ensemble, held, at),

@@ -54,6 +54,8 @@ class Acceptance:
     priority: int = 0
     before_start: frozenset[Yielding] = frozenset(Yielding)
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    any_priority: bool = False
+    """See `LeaseAsk.any_priority`."""
 
 
 @dataclass(frozen=True, slots=True)
