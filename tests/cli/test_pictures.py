@@ -8,11 +8,12 @@ from msgspec import structs
 from rich.console import Console
 
 from moorage.cli import explanation, failures, fleet_map, placement_map, told
-from moorage.cli.output import counted, draw, table
+from moorage.cli.output import draw, table
 from moorage.client import errors
 from moorage.client.errors import error_for
 from moorage.client.structs import Additional, Assignment, Decision, Interval, PolicyStatus
 from moorage.domain.errors import Contradiction, InvalidDescription
+from moorage.domain.words import counted
 
 
 def drawn(picture: Any) -> list[str]:

@@ -217,4 +217,4 @@ def test_dead_letters_stay_until_they_are_dropped_or_too_many(store: Ledger) -> 
     assert [one.id for one in store.told.dead_letters("s", Page(), queued=True)] == ["d1"]
     assert [one.id for one in store.told.due(10)] == ["s"]
     write(store, DropDeadLetters("s", ("d1",)))
-    assert store.told.dead("s") == 1
+    assert store.told.dead(["s", "other"]) == {"s": 1}

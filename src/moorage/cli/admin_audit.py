@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.admin import OPERATOR, Adder, declare_database, present_ledger, progress
 from moorage.cli.command import Command
-from moorage.cli.output import CONFLICT, OK, Shown, counted, draw, stack, table
+from moorage.cli.output import CONFLICT, OK, Shown, draw, stack, table
 from moorage.cli.shipped import find, read_text, reading
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -15,9 +15,10 @@ from moorage.cli.admin import (
     service,
 )
 from moorage.cli.command import Command
-from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
+from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.shipped import Unreadable, Unwritable, reading
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -20,8 +20,9 @@ from moorage.cli.admin import (
 )
 from moorage.cli.command import Command
 from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
-from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
+from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.shipped import read_text, reading
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -18,7 +18,8 @@ from moorage.cli.admin import (
 )
 from moorage.cli.command import Command
 from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
-from moorage.cli.output import CONFLICT, OK, Shown, counted, stack
+from moorage.cli.output import CONFLICT, OK, Shown, stack
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -13,6 +13,7 @@ from moorage.cli.template import parameter_argument
 from moorage.cli.times import TIME_HELP, minute, span, time_of
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import HOUR, format_duration, parse_instant
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -103,7 +104,7 @@ def _tables(found: Capacity) -> RenderableType:
 
 def _heading(found: Capacity, one: Course) -> str:
     where = one.domain or "everywhere"
-    hosts = "" if one.hosts is None else f", {one.hosts} hosts"
+    hosts = "" if one.hosts is None else f", {counted(one.hosts, 'host')}"
     step = f", each line the worst of {found.step}" if found.step else ""
     rough = "" if found.exact else ", counts rounded down"
     return f"{where}{hosts}{step}{rough}"

@@ -6,10 +6,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, counted, fields, short, stack, table
+from moorage.cli.output import Shown, fields, short, stack, table
 from moorage.cli.times import TIME_HELP, minute, span, time_of, time_or_now
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import format_instant, parse_duration, parse_instant
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

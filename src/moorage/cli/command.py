@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from cliff import command
 
 from moorage.cli.output import FORMATS, OK, show
+from moorage.cli.parser import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ class Command(command.Command):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser, with the formats every command has."""
-        parser = argparse.ArgumentParser(
+        parser = Parser(
             prog=prog_name,
             description=textwrap.dedent(self.get_description()),
             epilog=self._epilogue(),

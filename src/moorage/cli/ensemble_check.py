@@ -6,9 +6,10 @@ import difflib
 from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, counted
+from moorage.cli.output import Shown
 from moorage.cli.shipped import read_text, reading
 from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, as_json, moment, short, table
+from moorage.client.errors import Ambiguous, Missing
+from moorage.client.lookup import UUID
 
 if TYPE_CHECKING:
     import argparse
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from moorage.client.events import Event, EventCalls
+    from moorage.client.moorage import Moorage
 
 COLUMNS: Final = ("at", "type", "subject", "what")
 _PAGE: Final = 1000
@@ -27,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Which events."""
     add = parser.add_argument
     add("--type", action="append", default=[], metavar="TYPE", help="such as lease.*; repeatable")
-    add("--subject", metavar="ID", help="only what is about it")
+    add("--subject", metavar="WHAT", help="only what is about it: a name, or an id or part of one")
     add("--after", metavar="CURSOR", help="only what comes after; `now`: from now on")
     add("--all-projects", action="store_true", help="for operators")
 
@@ -55,11 +58,45 @@ def _word(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def subject_of(client: Moorage, text: str | None) -> str | None:
+    """The id of what is meant by a name, an id or its beginning; full ids need not be known.
+
+    A name is looked for among leases, then ensembles, offers and subscriptions.
+
+    Raises:
+        Missing: nothing is called so, nor has an id that begins so.
+        Ambiguous: several are, or have.
+    """
+    if text is None or UUID.fullmatch(text):
+        return text
+    found: dict[str, None] = {}
+    for find in (
+        client.leases.find,
+        client.ensembles.find,
+        client.offers.find,
+        client.subscriptions.find,
+        client.decisions.find,
+    ):
+        try:
+            id_ = find(text)
+        except Missing:
+            continue
+        if not id_.startswith(text):
+            return id_  # by its name: that goes before
+        found[id_] = None
+    if not found:
+        raise Missing("lease, ensemble, offer, subscription or decision", text)
+    if len(found) > 1:
+        raise Ambiguous("subject", text, tuple(found))
+    return next(iter(found))
+
+
 class List(Command):
     """List what happened, oldest first, with the cursor to go on from."""
 
     examples = """
-        moorage event list --type lease.* --subject 1f2e3d4c-...
+        moorage event list --type lease.* --subject upf-dec
+        moorage event list --subject 1f2e3d4c
         moorage event list --after 2f00001-660c9642f134b
     """
 
@@ -74,12 +111,13 @@ class List(Command):
         bodies: list[object] = []
         cursor = args.after
         with self.client() as client:
+            subject = subject_of(client, args.subject)
             while True:
                 left = _PAGE if args.limit is None else min(args.limit - len(found), _PAGE)
                 page = client.events.page(
                     cursor,
                     types=args.type,
-                    subject=args.subject,
+                    subject=subject,
                     limit=left,
                     all_projects=args.all_projects,
                 )
@@ -114,7 +152,8 @@ class Follow(Command):
         """Follow."""
         left = args.limit
         with self.client() as client:
-            for body, one in _following(client.events, args):
+            subject = subject_of(client, args.subject)
+            for body, one in _following(client.events, args, subject):
                 if args.form == "table":
                     line = "  ".join(part for part in _row(one) if part)
                 else:
@@ -125,13 +164,15 @@ class Follow(Command):
                     return
 
 
-def _following(calls: EventCalls, args: argparse.Namespace) -> Iterator[tuple[object, Event]]:
+def _following(
+    calls: EventCalls, args: argparse.Namespace, subject: str | None
+) -> Iterator[tuple[object, Event]]:
     cursor = args.after or "now"
     while True:
         page = calls.page(
             cursor,
             types=args.type,
-            subject=args.subject,
+            subject=subject,
             wait=_WAIT,
             all_projects=args.all_projects,
         )

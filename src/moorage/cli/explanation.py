@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.cli.times import minute
+from moorage.cli.times import length, minute, period
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,9 +46,15 @@ def _ahead(explanation: Mapping[str, Any], relaxations: Sequence[Mapping[str, An
     changes = [dict(one.get("change") or {}) for one in relaxations]
     parts = []
     start, most = explanation.get("earliest_start"), explanation.get("largest")
-    if start and start not in [one["start"][1] for one in changes if "start" in one]:
+    # A later start with the same end is a relaxation; a window as long is another thing.
+    known = [one["start"][1] for one in changes if "start" in one]
+    if start and (start not in known or explanation.get("earliest_beyond")):
         proved = "" if explanation.get("earliest_proved") else " (not proved)"
-        parts.append(f"earliest start {minute(start)}{proved}")
+        if explanation.get("earliest_beyond"):
+            as_long = period(start, explanation.get("earliest_end"))
+            parts.append(f"as long, but later: {as_long}{proved}")
+        else:
+            parts.append(f"earliest start {minute(start)}{proved}")
     if most and not any("count" in one for one in changes):
         parts.append(f"largest amount: {most['role']} {most['count']} of {most['of']}")
     zones = explanation.get("other_zones")
@@ -104,11 +110,14 @@ def relaxation(item: Mapping[str, Any]) -> str:
 
 
 def _timely(change: Mapping[str, Any]) -> str:
-    """`--until 2026-12-07T07:30Z`, `--preemptible`, the end of a lease, or when to start."""
+    """`--until 2026-12-07T07:30Z`, `--preemptible`, `--lead 20m`, a lease's end, or a start."""
     if "until" in change:
         return f"--until {minute(change['until'][1])}"
     if "preemptible" in change:
         return "--preemptible"
+    for field in ("lead", "cleaning"):
+        if field in change:
+            return f"--{field} {length(str(change[field][1])) or '0s'}"
     if "end" in change:
         return f"end at {minute(change['end'][1])}"
     return f"start after {minute(change['start'][1])}"

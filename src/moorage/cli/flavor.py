@@ -7,9 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, counted, fields, table
+from moorage.cli.output import Shown, fields, table
 from moorage.cli.shipped import read_text
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from moorage.client.structs import Flavor

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, console, counted
+from moorage.cli.output import Shown, console
 from moorage.cli.shipped import read_text, reading
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse

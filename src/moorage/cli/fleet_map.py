@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.output import stack, table
 from moorage.cli.placement_map import NOWHERE, natural
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +51,8 @@ def picture(
     levels = list(fleet["levels"].get("location", ()))
     bars = [_bar(host, levels, shown) for host in fleet["hosts"]]
     bars.sort(key=lambda bar: ([natural(part) for part in bar.place], natural(bar.name)))
-    heading = f"{len(bars)} hosts, {shown} {_percent(bars)} booked, revision {fleet['revision']}"
+    hosts = counted(len(bars), "host")
+    heading = f"{hosts}, {shown} {_percent(bars)} booked, revision {fleet['revision']}"
     if len(bars) <= ONE_BY_ONE:
         return stack(heading, "", _one_by_one(bars, levels, shown, marked))
     return stack(heading, f"each cell a host: {CELLS} empty to full", "", _cells(bars, levels))

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import told
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
-from moorage.cli.output import Shown, counted, short, stack, table
+from moorage.cli.output import Shown, short, stack, table
 from moorage.cli.shipped import Unreadable, find, read_text
 from moorage.client.errors import NotMoorage
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import counted
 from moorage.heat.template import is_nested
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from moorage.cli import told_lease
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
 from moorage.cli.output import Shown, fields, moment, short, stack, table
-from moorage.cli.times import minute
+from moorage.cli.times import length, minute
 
 if TYPE_CHECKING:
     import argparse
@@ -56,8 +56,8 @@ def _described(one: Lease) -> RenderableType:
             ("guarantee", one.guarantee),
             ("start", minute(one.start)),
             ("end", minute(one.end)),
-            ("lead", told_lease.length(one.lead)),
-            ("cleaning", told_lease.length(one.cleaning)),
+            ("lead", length(one.lead)),
+            ("cleaning", length(one.cleaning)),
             ("expires", minute(one.expires_at) if one.expiry else None),
             ("priority", one.priority or None),
             ("before start", ", ".join(one.before_start) or "nobody"),

@@ -8,7 +8,7 @@ from moorage.cli import told_lease, told_offer
 from moorage.cli.command import Command
 from moorage.cli.lease_create import BEFORE, EDGES, before_start
 from moorage.cli.output import Shown, fields, short, table
-from moorage.cli.times import minute, span
+from moorage.cli.times import length, minute, span
 
 if TYPE_CHECKING:
     import argparse
@@ -83,8 +83,8 @@ def _pairs(one: Offer) -> list[tuple[str, object]]:
         ("start", minute(one.start)),
         ("end", minute(one.end)),
         ("earliest", "proved" if one.proved else "not proved"),
-        ("lead", told_lease.length(one.lead)),
-        ("cleaning", told_lease.length(one.cleaning)),
+        ("lead", length(one.lead)),
+        ("cleaning", length(one.cleaning)),
         ("places", one.places),
         ("unit-hours", f"{one.unit_hours:g}"),
         ("score", f"{one.score:g}"),

@@ -100,11 +100,6 @@ def _longest_word(*cells: RenderableType) -> int:
     return max((len(word) for cell in cells for word in str(cell).split()), default=0)
 
 
-def counted(count: int, noun: str, many: str = "") -> str:
-    """`1 rack`, `3 racks`."""
-    return f"{count} {noun if count == 1 else many or f'{noun}s'}"
-
-
 def _cell(value: object) -> RenderableType:
     from rich.text import Text
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.event import what
-from moorage.cli.output import Shown, counted, fields, moment, short, stack, table
+from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -119,7 +120,7 @@ class List(Command):
                 one.url,
                 one.status,
                 one.delivered,
-                one.given_up,
+                one.dead_letters,
             )
             for one in answer.value
         ]
@@ -163,6 +164,7 @@ def _described(one: Subscription) -> list[tuple[str, object]]:
         ("status", one.status),
         ("delivered", one.delivered),
         ("given up", one.given_up or None),
+        ("dead letters", one.dead_letters or None),
         ("failing since", moment(one.failing_since) if failing else None),
         ("attempts", one.attempts if failing else None),
         ("next attempt", moment(one.next_attempt) if failing else None),

@@ -61,6 +61,12 @@ def minute(instant: str | None) -> str:
     return re.sub(r"(T\d\d:\d\d):00(?:\.\d+)?Z", r"\1Z", instant) if instant else "-"
 
 
+def length(duration: str) -> str | None:
+    """`PT1H30M` as `1h30m`; nothing for no time at all."""
+    text = duration.removeprefix("P").replace("T", "").lower()
+    return None if text == "0s" else text
+
+
 def period(start: str | None, end: str | None) -> str:
     """`2026-12-07T08:00Z .. 2026-12-11T18:00Z`."""
     return f"{minute(start)} .. {minute(end)}"

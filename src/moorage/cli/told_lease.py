@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.cli import explanation, told
-from moorage.cli.output import counted, short
+from moorage.cli.output import short
 from moorage.cli.times import period
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from moorage.client.leases import Granted, Lease
@@ -61,9 +62,3 @@ def notified(one: Lease) -> str | None:
 def binding(one: Lease) -> str:
     """`planned`, which says that hosts are not final yet, or `bound`."""
     return "planned (hosts may still change)" if one.binding == "planned" else one.binding
-
-
-def length(duration: str) -> str | None:
-    """`PT1H30M` as `1h30m`; nothing for no time at all."""
-    text = duration.removeprefix("P").replace("T", "").lower()
-    return None if text == "0s" else text

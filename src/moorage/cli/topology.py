@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, counted
+from moorage.cli.output import Shown
 from moorage.cli.placement_map import natural
 from moorage.cli.shipped import read_text, reading
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +56,7 @@ def _grow(branch: Any, domains: list[Any], parent: str | None, hosts: Any) -> No
     below = [one for one in domains if one["parent"] == parent]
     for one in sorted(below, key=lambda one: natural(one["name"])):
         count = hosts(one["name"])
-        text = f"{one['level']} {one['name']}" + (f"  {count} hosts" if count else "")
+        text = f"{one['level']} {one['name']}" + (f"  {counted(count, 'host')}" if count else "")
         _grow(branch.add(text), domains, one["name"], hosts)
 
 

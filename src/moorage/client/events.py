@@ -59,6 +59,7 @@ class Subscription(msgspec.Struct, frozen=True):
     edge: str = "end"
     delivered: int = 0
     given_up: int = 0
+    dead_letters: int = 0
     attempts: int = 0
     failing_since: str | None = None
     next_attempt: str | None = None

@@ -9,6 +9,7 @@ import msgspec
 
 from moorage.client.ensembles import answer, dry
 from moorage.client.structs import Answer
+from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,4 +79,11 @@ class QuotaCalls:
 
 
 def _path(project_id: str) -> str:
+    """Where a project's quota is.
+
+    Raises:
+        InvalidDescription: no path of the API can name it.
+    """
+    if not project_id or "/" in project_id:
+        raise InvalidDescription(f"a project's id is not empty and has no slash: {project_id!r}")
     return f"{_PATH}/{quote(project_id, safe='')}"

@@ -237,10 +237,10 @@ class WouldBreakLease(Conflict):
 
 
 class InUse(Conflict):
-    """The thing is still referred to."""
+    """The thing is still referred to; `why` says by what, where that is known."""
 
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"{kind} {name} is in use")
+    def __init__(self, kind: str, name: str, why: str = "") -> None:
+        super().__init__(f"{kind} {name} is in use" + (f": {why}" if why else ""))
         self.kind = kind
         self.name = name
 

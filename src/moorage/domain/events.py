@@ -6,6 +6,7 @@ types are the table `EVENT_TYPES`; `domain.happened` says which change means whi
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -217,9 +218,8 @@ def check_pattern(pattern: str, path: str) -> str:
         InvalidDescription: it means none.
     """
     if not _PATTERN.fullmatch(pattern) or not any(matches(pattern, one) for one in NAMES):
-        raise InvalidDescription(
-            f"no event has the type {pattern!r}; there are {', '.join(sorted(NAMES))},"
-            " and patterns such as lease.*",
-            path=path,
-        )
+        near = difflib.get_close_matches(pattern, sorted(NAMES), n=1, cutoff=0.6)
+        families = ", ".join(sorted({one.partition(".")[0] for one in NAMES}))
+        hint = f"did you mean {near[0]}?" if near else f"they are of {families}: lease.*, ..."
+        raise InvalidDescription(f"no event has the type {pattern!r}; {hint}", path=path)
     return pattern

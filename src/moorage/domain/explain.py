@@ -88,6 +88,8 @@ class Window:
     """None: for good."""
     proved: bool
     """Whether it was refuted that it fits at any earlier start."""
+    beyond: bool = False
+    """Whether it is for who can stay beyond the end that was asked for: as long a stay, later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from moorage.domain.content import AllocationSet, Content
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.resources import is_custom_name
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -234,12 +235,12 @@ class _Reader:
         nobodys = [uuid for uuid in amounts if uuid not in known]
         if nobodys:
             self.remarks.append(
-                f"{len(nobodys)} consumers with allocations but without a record:"
+                f"{counted(len(nobodys), 'consumer')} with allocations but without a record:"
                 f" taken over with project and user {NO_PROJECT}"
             )
         idle = len(known.keys() - amounts.keys())
         if idle:
-            self.remarks.append(f"{idle} consumers without allocations: left out")
+            self.remarks.append(f"{counted(idle, 'consumer')} without allocations: left out")
         return {
             uuid: AllocationSet(
                 known.get(uuid) or Consumer(uuid, NO_PROJECT, NO_PROJECT, UNKNOWN_TYPE), allocations

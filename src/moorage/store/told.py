@@ -10,10 +10,11 @@ from sqlalchemy import Integer, bindparam, exists, func, or_, select, true
 from moorage.domain.errors import NotFound
 from moorage.domain.events import EventCursor, EventFilter
 from moorage.store import bodies, events, tables
+from moorage.store.batch import chunks
 from moorage.usecases.ports import Page, Pending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from moorage.domain.events import Event
     from moorage.domain.period import Instant
@@ -27,6 +28,11 @@ _s, _d = tables.subscriptions.c, tables.dead_letters.c
 _SUBSCRIPTION: Final = select(_s.body, _s.reached, _s.generation)
 _NUMBER: Final = select(_s.number).where(_s.id == bindparam("marker"))
 _LETTER: Final = select(_d.number).where(_d.id == bindparam("marker"))
+_DEAD: Final = (
+    select(_d.subscription_id, func.count().label("number"))
+    .where(_d.subscription_id.in_(bindparam("some", expanding=True)))
+    .group_by(_d.subscription_id)
+)
 _WAITING: Final = exists().where(
     _e.project_id == _s.project_id, _e.position > _s.reached, _e.position < bindparam("settled")
 )
@@ -152,10 +158,17 @@ class ToldStore:
 
         return self._backend.read(work)
 
-    def dead(self, subscription_id: str) -> int:
+    def dead(self, subscriptions: Collection[str]) -> Mapping[str, int]:
         """See `Told`."""
-        wanted = select(func.count()).where(_d.subscription_id == subscription_id)
-        return self._backend.read(lambda connection: int(connection.scalars(wanted).one()))
+
+        def work(connection: Session) -> dict[str, int]:
+            return {
+                row.subscription_id: int(row.number)
+                for some in chunks(subscriptions)
+                for row in connection.execute(_DEAD, {"some": some})
+            }
+
+        return self._backend.read(work)
 
 
 def _subscription(row: Any) -> Subscription:  # noqa: ANN401 - a row of `subscriptions`

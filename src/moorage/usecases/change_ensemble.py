@@ -11,6 +11,7 @@ from moorage.domain.describe import read_role, read_statement
 from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.errors import InUse, InvalidDescription
 from moorage.domain.leases import LeaseState
+from moorage.domain.words import counted
 from moorage.usecases.access import check_generation, own_ensemble
 from moorage.usecases.additions import remembering
 from moorage.usecases.create_ensemble import Made, new_members
@@ -223,7 +224,7 @@ def _with_count(
     free = [i for i in present if status.get(MemberName(role, i)) not in _BUSY]
     surplus = len(present) - count
     if surplus > len(free):
-        raise InUse("role", f"{role}: {len(present) - len(free)} of its members have a server")
+        raise InUse("role", role, f"{counted(len(present) - len(free), 'member')} with a server")
     gone = {MemberName(role, i) for i in free[-surplus:]}
     return without(ensemble, gone)
 

@@ -53,7 +53,7 @@ def delete_ensemble(
         ensemble = own_ensemble(parts.store, caller, ensemble_id)
         check_generation(ensemble, generation)
         if any(one.state is not LeaseState.CLOSED for one in parts.store.leases_of(ensemble.id)):
-            raise InUse("ensemble", f"{ensemble.id} with a lease")
+            raise InUse("ensemble", ensemble.id, "it has a lease")
         if not dry_run:
             parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
         return ensemble

@@ -200,7 +200,7 @@ def leave(
         ended = tuple(parting(parts.store, ensemble, {name}, now))
         stand = standing(parts.store.snapshot(), ensemble)
         if keep_resources and stand.of(name) is MemberStatus.BUILDING:
-            raise InUse("member", f"{name}: its server is still being built")
+            raise InUse("member", str(name), "its server is still being built")
         smaller = replace(without(ensemble, {name}), updated_at=now)
         if dry_run:
             return replace(smaller, updated_at=ensemble.updated_at)

@@ -161,8 +161,8 @@ class Told(Protocol):
     ) -> Sequence[DeadLetter]:
         """What was given up, the oldest first; `queued`: only what is to be sent again."""
 
-    def dead(self, subscription_id: str) -> int:
-        """How many there are of those."""
+    def dead(self, subscriptions: Collection[str]) -> Mapping[str, int]:
+        """How many there are of those, by subscription; who has none is not named."""
 
 
 class Store(Protocol):

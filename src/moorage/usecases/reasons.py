@@ -61,7 +61,11 @@ def _ahead(
     )
     first = max(period.start, now)
     starts = Starts(first, max(first, last), length)
-    return foreseen(parts, why, ahead, look.built, starts, lead=lead, cleaning=cleaning)
+    why = foreseen(parts, why, ahead, look.built, starts, lead=lead, cleaning=cleaning)
+    if why.earliest is None or proposal.promise is not None or length == FOREVER:
+        return why
+    # Who asked for a stay until an instant gets a window of that length, which ends after it.
+    return replace(why, earliest=replace(why.earliest, beyond=True))
 
 
 def _reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight) -> Explanation:

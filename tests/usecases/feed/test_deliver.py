@@ -119,6 +119,7 @@ def test_a_day_of_failures_gives_up_what_is_as_old_and_sends_it_again_when_asked
         post.once()
         assert heard(target.requests) == ["b", "young"]
         assert len(post.service.store.told.dead_letters(made["id"], Page())) == 2
+        assert counts(post, made["id"]) == (2, 2)
         status[0] = 204
         assert post.service.call("POST", path, {"resend": {}}).json["queued"] == 2
         del target.requests[:]
@@ -126,8 +127,17 @@ def test_a_day_of_failures_gives_up_what_is_as_old_and_sends_it_again_when_asked
         assert sorted(heard(target.requests)) == ["a", "b", "young"]
         again = {request.headers["webhook-id"] for request in target.requests}
         assert chosen["event"]["id"] in again
-    assert post.service.store.told.dead(made["id"]) == 0
+    assert post.service.store.told.dead([made["id"]]) == {}
+    assert counts(post, made["id"]) == (2, 0)
     assert post.service.call("POST", path, {"resend": {}}).json["queued"] == 0
+
+
+def counts(post: Post, id_: str) -> tuple[int, int]:
+    """How many events were given up all in all, and how many are dead letters now."""
+    one = post.service.call("GET", f"/subscriptions/{id_}").json["subscription"]
+    (listed,) = post.service.call("GET", "/subscriptions").json["subscriptions"]
+    assert listed == one
+    return one["given_up"], one["dead_letters"]
 
 
 def test_who_dies_between_delivery_and_record_delivers_again_under_the_same_id(

@@ -161,13 +161,13 @@ def test_the_end_frees_what_nobody_claimed_and_ends_the_servers(world: Worlds) -
     assert (asked.kind, asked.subject) == (EffectKind.DELETE, server)
     assert asked.details["lease"] == one.id
     (ended,) = [each for each in here.service.store.effects(one.id) if each.kind is EffectKind.END]
-    assert ended.outcome == "ending (0 places freed, 1 servers to be ended)"
+    assert ended.outcome == "ending (0 places freed, 1 server to be ended)"
     here.go_to(4)
     work(here, Lane.LIFE)
     closed = next(
         each for each in here.service.store.effects(one.id) if each.kind is EffectKind.CLOSE
     )
-    assert closed.outcome == "closed (1 servers are there still)"
+    assert closed.outcome == "closed (1 server is there still)"
     assert here.booking(server).state is BookingState.ALLOCATED
 
 

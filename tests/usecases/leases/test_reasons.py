@@ -8,10 +8,12 @@ from tests.usecases.leases.conftest import World, described
 from tests.usecases.leases.test_change import take
 from tests.usecases.leases.test_obstacles import booked, refused
 
+from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.errors import Infeasible
 from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import FOREVER, HOUR, parse_instant
 from moorage.testing.service import OPERATOR, TENANT
+from moorage.usecases.capacity.planned import Planning, plan_window
 from moorage.usecases.ports import Caller
 
 Make = Callable[..., World]
@@ -152,7 +154,7 @@ def test_claimed_places_that_cannot_be_kept_say_who_comes(world: Make) -> None:
     assert (told.stage, told.verdict) == (Stage.TIME, "infeasible")
     assert booked(told) == ["lease L2 from 2026-11-21T13:00:00Z to 2026-11-21T14:00:00Z"]
     period = "from 2026-11-21T10:00:00Z to 2026-11-21T13:30:00Z"
-    assert stays(told) == [f"1 places where they are, {period}"]
+    assert stays(told) == [f"1 place where it is, {period}"]
 
 
 def test_who_is_overrun_is_named_to_who_cannot_stay(world: Make) -> None:
@@ -223,3 +225,72 @@ def test_growth_that_is_refused_says_until_when_it_fits(world: Make) -> None:
     told = refused(lambda: here.change(made.lease.id, counts={"web": 3}))
     assert [hours(here, str(end)) for end in ends(told)] == [3]
     here.change(made.lease.id, counts={"web": 3}, end=3)
+
+
+# --- lead and cleaning --------------------------------------------------------------------------
+
+
+def less(told: Explanation, field: str) -> list[object]:
+    return [one.change.after for one in told.relaxations if one.change.field == field]
+
+
+def test_a_shorter_lead_is_offered_where_it_alone_helps(world: Make) -> None:
+    here = world(16, 16)
+    here.lease(0, 3.25, vcpu=16)
+    here.lease(0, 3.5, vcpu=16)
+    told = refused(lambda: here.lease(4, 6, vcpu=10, members=2, lead=HOUR))
+    assert (told.stage, less(told, "lead"), less(told, "cleaning")) == (Stage.TIME, ["PT30M"], [])
+    with pytest.raises(Infeasible):
+        here.lease(4, 6, vcpu=10, members=2, lead=HOUR * 0.501)
+    here.lease(4, 6, vcpu=10, members=2, lead=HOUR // 2)
+
+
+def test_no_lead_at_all_may_be_what_helps(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 3, vcpu=16)
+    told = refused(lambda: here.lease(3, 4, vcpu=10, lead=HOUR))
+    assert less(told, "lead") == ["PT0S"]
+    here.lease(3, 4, vcpu=10)
+
+
+def test_a_shorter_cleaning_is_offered_where_it_alone_helps(world: Make) -> None:
+    here = world(16, 16)
+    here.lease(4.25, 6, vcpu=16)
+    here.lease(4.5, 6, vcpu=16)
+    told = refused(lambda: here.lease(2, 4, vcpu=10, cleaning=HOUR, lead=HOUR))
+    assert (less(told, "cleaning"), less(told, "lead")) == (["PT30M"], [])
+    here.lease(2, 4, vcpu=10, cleaning=HOUR // 2, lead=HOUR)
+
+
+def test_neither_is_offered_where_both_are_too_long(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 3.5, vcpu=16)
+    here.lease(6.5, 8, vcpu=16)
+    told = refused(lambda: here.lease(4, 6, vcpu=10, lead=HOUR, cleaning=HOUR))
+    assert not less(told, "lead")
+    assert not less(told, "cleaning")
+
+
+def test_a_stay_until_an_instant_is_told_a_window_as_long_as_one(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 5, vcpu=16)
+    told = refused(lambda: here.ensemble(10, until=3))
+    assert offered(told)["until"] == "2026-11-21T10:00:00Z"
+    assert told.earliest is not None
+    window = told.earliest
+    assert (window.start, window.end, window.beyond) == (here.at(5), here.at(8), True)
+    lease = refused(lambda: here.lease(2, 3, vcpu=10)).earliest
+    assert lease is not None
+    assert (lease.start, lease.beyond) == (here.at(5), False)
+
+
+def test_a_stay_may_last_until_its_host_is_away(world: Make) -> None:
+    here = world(16)
+    planning = Planning(WindowKind.MAINTENANCE, ("h0",), start=here.at(4), end=here.at(6))
+    plan_window(here.service.parts, OPERATOR, planning, here.naming())
+    told = refused(lambda: here.ensemble(10, until=9))
+    assert offered(told)["until"] == "2026-11-21T13:00:00Z"
+    here.ensemble(10, until=4)
+    told = refused(lambda: here.lease(4, 9, vcpu=10))
+    assert ends(told) == []
+    assert [hours(here, str(end)) for end in ends(refused(lambda: here.lease(1, 9, vcpu=2)))] == [4]

@@ -298,6 +298,9 @@ class Explanation(Struct, frozen=True):
     """When that window ends; null where it has none."""
     earliest_proved: bool
     """Whether it is refuted that it fits at any earlier start; without one, nothing is said."""
+    earliest_beyond: bool
+    """Whether it ends after the end that was asked for: a stay as long as the one refused, for who
+    can stay that long."""
     largest: Largest | None
     """As much of one role as fits as asked; null where less of it would not do either."""
     other_zones: list[str]

@@ -52,6 +52,9 @@ class Subscription(Struct, frozen=True):
     edge: str
     delivered: int
     given_up: int
+    """Events that became dead letters, all in all."""
+    dead_letters: int
+    """Those that are there now, also while they are sent again."""
     attempts: int
     """Of the event that is due."""
     failing_since: str | None

@@ -48,6 +48,7 @@ def explanation_view(
         earliest_start=instant(window.start) if window else None,
         earliest_end=instant(FOREVER if window.end is None else window.end) if window else None,
         earliest_proved=window is not None and window.proved,
+        earliest_beyond=window is not None and window.beyond,
         largest=Largest(most.role, most.count, most.asked) if most else None,
         other_zones=list(explanation.zones),
         counts=Counts(

@@ -45,13 +45,16 @@ def listing(call: Call) -> Reply:
         call.parts, call.caller, page, all_projects=call.flag("all_projects")
     )
     links = call.next_links("subscriptions", [one.id for one in found], page)
-    return Reply(told.Subscriptions([_view(call, one) for one in found], links))
+    dead = call.parts.store.told.dead([one.id for one in found])
+    views_ = [_view(call, one, dead=dead.get(one.id, 0)) for one in found]
+    return Reply(told.Subscriptions(views_, links))
 
 
 def show(call: Call) -> Reply:
     """GET: one subscription."""
     found = own_subscription(call.parts, call.caller, call.path["id"])
-    return Reply(told.OneSubscription(_view(call, found)))
+    dead = call.parts.store.told.dead([found.id]).get(found.id, 0)
+    return Reply(told.OneSubscription(_view(call, found, dead=dead)))
 
 
 def delete(call: Call) -> Reply:
@@ -100,7 +103,9 @@ def _asked(body: SubscriptionBody) -> SubscriptionAsk:
     )
 
 
-def _view(call: Call, one: Subscription, *, secret: bool = False) -> told.Subscription:
+def _view(
+    call: Call, one: Subscription, *, dead: int = 0, secret: bool = False
+) -> told.Subscription:
     asked, failing = one.threshold, one.failing_since is not None
     return told.Subscription(
         id=one.id,
@@ -121,6 +126,7 @@ def _view(call: Call, one: Subscription, *, secret: bool = False) -> told.Subscr
         edge=asked.edge.value,
         delivered=one.delivered,
         given_up=one.given_up,
+        dead_letters=dead,
         attempts=one.attempts,
         failing_since=views.instant(one.failing_since) if one.failing_since else None,
         next_attempt=format_instant(one.not_before) if failing else None,

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import EnsembleChange
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Conflict, Element, Relaxation
-from moorage.domain.period import FOREVER, SECOND, Period, format_instant
-from moorage.usecases.leases.obstacles import STAY, beginning, in_vain, leases_of, others
+from moorage.domain.period import FOREVER, SECOND, Period, format_duration, format_instant
+from moorage.domain.words import counted
+from moorage.usecases.leases.obstacles import (
+    STAY,
+    beginning,
+    departures,
+    in_vain,
+    leases_of,
+    others,
+)
 from moorage.usecases.looking import Looking
 from moorage.usecases.proposal import Promise
 
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.explain import Explanation
     from moorage.domain.leases import Lease
-    from moorage.domain.period import Instant
+    from moorage.domain.period import Duration, Instant
     from moorage.engine.build import Built
     from moorage.usecases.joint import Ask
     from moorage.usecases.looking import Sight
@@ -59,16 +67,16 @@ def instead(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sig
         sight: what it was made from.
     """
     there = list(others(built, sight.snapshot))
-    leases = leases_of(parts, there)
-    if not leases:
+    leases, away = leases_of(parts, there), departures(built, sight.snapshot)
+    if not (leases or away):
         return Instead((), None)
     trying = _Trying(parts, proposal, ask, sight)
-    until = trying.longest(there)
+    until = trying.longest({one.period.start for one in there} | away)
     sure = trying.sure
     found = tuple(trying.relaxations(until, leases))
-    if until is None or not sure:
-        return Instead(found, None)
     starting = [one for one in leases if one.terms.occupied.start == until]
+    if not (starting and sure):
+        return Instead(found, None)
     elements = (
         *beginning(starting, built.request.project_id, operator=proposal.operator),
         Element(STAY, _wanted(ask, len(built.request.members) - len(built.request.fixed))),
@@ -81,7 +89,9 @@ def instead(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sig
 def shorter(
     parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sight
 ) -> tuple[Relaxation, ...]:
-    """The latest end up to which a lease, or its extension, fits; nothing where none does.
+    """What of a lease could be shorter so that it fits: its lead, its cleaning, or itself.
+
+    Each alone: the longest lead and cleaning, and the latest end of the lease or its extension.
 
     Args:
         parts: for the solver.
@@ -94,20 +104,17 @@ def shorter(
     if promise is None or proposal.unasked:
         return ()
     trying = _Trying(parts, proposal, ask, sight)
-    end = trying.latest_end(promise, list(others(built, sight.snapshot)))
-    if end is None:
-        return ()
-    before, after = (format_instant(one - promise.cleaning) for one in (promise.period.end, end))
-    return (_relaxation("end", before, after, 1),)
+    there = list(others(built, sight.snapshot))
+    away = departures(built, sight.snapshot)
+    return tuple(trying.shorter(promise, there, {one.period.start for one in there} | away))
 
 
 def _wanted(ask: Ask, count: int) -> str:
     """`3 open-ended servers`."""
-    servers = "server" if count == 1 else "servers"
-    kind = "preemptible " if ask.preemptible else ""
+    kind = "preemptible server" if ask.preemptible else "server"
     if ask.until is None:
-        return f"{count} open-ended {kind}{servers}"
-    return f"{count} {kind}{servers} until {format_instant(ask.until)}"
+        return counted(count, f"open-ended {kind}")
+    return f"{counted(count, kind)} until {format_instant(ask.until)}"
 
 
 class _Trying:
@@ -122,18 +129,63 @@ class _Trying:
         """Whether each question so far was answered in time."""
         self._last = parts.stopwatch() + parts.limits.explanation_budget / SECOND / _SHARE
 
-    def longest(self, there: list[Booking]) -> Instant | None:
-        """The latest beginning of others' bookings up to which the stay fits."""
+    def longest(self, begins: set[Instant]) -> Instant | None:
+        """The latest beginning of others' bookings, or absence, up to which the stay fits."""
         now, end = self._sight.snapshot.taken_at, self._ask.until or FOREVER
         soonest = now + self._parts.limits.notice
-        starts = sorted({o.period.start for o in there if soonest <= o.period.start < end})
+        starts = sorted(one for one in begins if soonest <= one < end)
         if not starts or not self._until(starts[0]):
             return None
         # A stay that fits is fit to be shorter: the first that does not fit parts them.
         beyond = bisect_left(starts, True, lo=1, key=lambda start: not self._until(start))  # noqa: FBT003
         return starts[beyond - 1]
 
-    def latest_end(self, promise: Promise, there: list[Booking]) -> Instant | None:
+    def shorter(
+        self, promise: Promise, there: list[Booking], begins: set[Instant]
+    ) -> Iterator[Relaxation]:
+        """The parts of a lease that fits where one of them is shorter."""
+        if not self._sight.stand.places:  # the lead and cleaning of one that is there stay
+            for field, has, fits in (
+                ("lead", promise.lead, self._longest_lead(promise, there)),
+                ("cleaning", promise.cleaning, self._longest_cleaning(promise, begins)),
+            ):
+                if fits is not None:
+                    yield _relaxation(field, format_duration(has), format_duration(fits), 1)
+        end = self._latest_end(promise, begins)
+        if end is not None:
+            before, after = promise.period.end - promise.cleaning, end - promise.cleaning
+            yield _relaxation("end", format_instant(before), format_instant(after), 1)
+
+    def _longest_lead(self, promise: Promise, there: list[Booking]) -> Duration | None:
+        """The longest lead, beginning as others end, with which a lease's places are to be had."""
+        now, period = self._sight.snapshot.taken_at, promise.period
+        start = period.start + promise.lead
+        ends = sorted({u for o in there if period.start < (u := o.occupies_until(now)) <= start})
+
+        def fits(since: Instant) -> bool:
+            less = replace(promise, period=Period(since, period.end), lead=start - since)
+            return self._promised(less)
+
+        if not ends or not fits(ends[-1]):
+            return None
+        return start - ends[bisect_left(ends, True, hi=len(ends) - 1, key=fits)]  # noqa: FBT003
+
+    def _longest_cleaning(self, promise: Promise, begins: set[Instant]) -> Duration | None:
+        """The longest cleaning, ending as others begin, with which places are to be had."""
+        period = promise.period
+        end = period.end - promise.cleaning
+        starts = sorted(one for one in begins if end <= one < period.end)
+
+        def fits(until: Instant) -> bool:
+            less = replace(promise, period=Period(period.start, until), cleaning=until - end)
+            return self._promised(less)
+
+        if not starts or not fits(starts[0]):
+            return None
+        beyond = bisect_left(starts, True, lo=1, key=lambda until: not fits(until))  # noqa: FBT003
+        return starts[beyond - 1] - end
+
+    def _latest_end(self, promise: Promise, begins: set[Instant]) -> Instant | None:
         """The latest beginning of others' bookings up to which a lease's places are to be had.
 
         Of a lease that is to last longer: beyond the end that it has.
@@ -144,7 +196,7 @@ class _Trying:
         has = max((one.period.end for one in self._own()), default=least)
         if has < period.end:
             least = max(least, has)
-        ends = sorted({o.period.start for o in there if least < o.period.start < period.end})
+        ends = sorted(one for one in begins if least < one < period.end)
         if not ends or not self._to(promise, ends[0]):
             return None
         beyond = bisect_left(ends, True, lo=1, key=lambda end: not self._to(promise, end))  # noqa: FBT003
@@ -158,7 +210,9 @@ class _Trying:
         """Whether the lease fits with this end of its cleaning."""
         period = Period(promise.period.start, end)
         expires_at = min(promise.expires_at, end - promise.cleaning)
-        less = replace(promise, period=period, expires_at=expires_at)
+        return self._promised(replace(promise, period=period, expires_at=expires_at))
+
+    def _promised(self, less: Promise) -> bool:
         # A lease may have others make room for it, and so may the shorter one.
         return self._fits(self._ask, replace(self._proposal, promise=less), plainly=False)
 

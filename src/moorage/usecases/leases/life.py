@@ -26,6 +26,7 @@ from moorage.domain.effects import EffectKind
 from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.lease_actions import ActionKind, Edge, actions_at, read_action
 from moorage.domain.leases import LeaseState, LeaseStep, lease_after
+from moorage.domain.words import counted
 from moorage.usecases.leases import facts
 from moorage.usecases.leases.checked import ended
 from moorage.usecases.leases.edges import edge_at
@@ -224,7 +225,7 @@ class Walk:
         servers = self.delete("its lease has ended", end)
         self._at(Edge.ON_END, end)
         self.follows += ended(self.lease, self.now)
-        return f" ({_places(freed)} freed, {servers} servers to be ended)"
+        return f" ({_places(freed)} freed, {_servers(servers)} to be ended)"
 
     def _close(self) -> str:
         """Its time for cleaning is over: who is there still is overrun, and told so elsewhere."""
@@ -232,7 +233,7 @@ class Walk:
             self._decide(DecisionStep.CLOSE)
         left = len(self._of(MemberStatus.ACTIVE))
         self.lease = replace(self.lease, degraded=False, missing=0, proposal=MappingProxyType({}))
-        return f" ({left} servers are there still)" if left else ""
+        return f" ({_servers(left)} {'is' if left == 1 else 'are'} there still)" if left else ""
 
     # --- parts of steps -----------------------------------------------------------------------
 
@@ -282,7 +283,8 @@ def _act(parts: Parts, effect: Effect, walk: Walk) -> str:
     if action.kind is ActionKind.RELEASE:
         outcome = walk.release()
     elif action.kind is ActionKind.DELETE:
-        outcome = f"{walk.delete('its owner wants it ended', effect.due)} servers to be ended"
+        ended = walk.delete("its owner wants it ended", effect.due)
+        outcome = f"{_servers(ended)} to be ended"
     try:
         return _commit(parts, effect, walk, outcome)
     except DuplicateName:
@@ -291,4 +293,8 @@ def _act(parts: Parts, effect: Effect, walk: Walk) -> str:
 
 
 def _places(number: int) -> str:
-    return f"{number} place" if number == 1 else f"{number} places"
+    return counted(number, "place")
+
+
+def _servers(number: int) -> str:
+    return counted(number, "server")

@@ -10,6 +10,7 @@ import numpy as np
 from moorage.domain.bookings import BookingState
 from moorage.domain.explain import Conflict, Element, Explanation, Stage
 from moorage.domain.period import FOREVER, SECOND, format_instant
+from moorage.domain.words import counted
 from moorage.engine.conflicts import Oracle, emptied
 from moorage.engine.overlay import overflow
 from moorage.engine.whynot import INFEASIBLE
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import MemberName
     from moorage.domain.leases import Lease
-    from moorage.domain.period import Period
+    from moorage.domain.period import Instant, Period
     from moorage.domain.resources import Amounts
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
@@ -115,10 +116,14 @@ def kept_out(
     begins, ends = format_instant(period.start), format_instant(period.end)
     elements = (
         *booked(leases_of(parts, there), (what for what, _ in counts), mine, operator=operator),
-        Element(STAY, f"{len(staying)} places where they are, from {begins} to {ends}"),
+        Element(STAY, f"{_where(len(staying))}, from {begins} to {ends}"),
     )
     conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
     return in_vain(parts, built, snapshot, (conflict,))
+
+
+def _where(places: int) -> str:
+    return f"{counted(places, 'place')} where {'it is' if places == 1 else 'they are'}"
 
 
 def in_vain(
@@ -184,6 +189,29 @@ def others(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
     """
     request, now = built.request, snapshot.taken_at
     own = request.own_consumers | request.released
+    for row in _rows(built, snapshot):
+        for one in snapshot.bookings_of(row):
+            inside = (
+                one.period.start < request.period.end
+                and one.occupies_until(now) > request.period.start
+            )
+            if inside and one.consumer not in own:
+                yield one
+
+
+def departures(built: Built, snapshot: Snapshot) -> set[Instant]:
+    """When such hosts are planned to be away from, in the request's period."""
+    period = built.request.period
+    return {
+        one.start
+        for row in _rows(built, snapshot)
+        for one in snapshot.state(row).down
+        if period.start < one.start < period.end
+    }
+
+
+def _rows(built: Built, snapshot: Snapshot) -> Iterator[int]:
+    """Rows of the trees of hosts that could hold some of the request if empty, a bounded number."""
     masks = list(built.ground.eligible_rows.values())
     if not masks:
         return
@@ -194,14 +222,7 @@ def others(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
     hosts = [built.terrain.uuids[row] for row in eligible]
     hosts.sort(key=lambda uuid: uuid not in changing)
     for uuid in hosts[:_HOSTS]:
-        for row in snapshot.tree(snapshot.row_of[uuid]).tolist():
-            for one in snapshot.bookings_of(row):
-                inside = (
-                    one.period.start < request.period.end
-                    and one.occupies_until(now) > request.period.start
-                )
-                if inside and one.consumer not in own:
-                    yield one
+        yield from snapshot.tree(snapshot.row_of[uuid]).tolist()
 
 
 def leases_of(parts: Parts, there: list[Booking]) -> list[Lease]:

@@ -10,6 +10,7 @@ from moorage.domain.ensembles import Phase
 from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded
 from moorage.domain.period import DAY, MINUTE, Period
 from moorage.domain.requests import Objective
+from moorage.domain.words import counted
 from moorage.engine.build import ground_for, row_of_host
 from moorage.engine.missed import Leaving, broken_without
 from moorage.engine.rules import rules
@@ -155,7 +156,7 @@ class _Shrinking:
         ]
         if surplus > len(free):
             busy = self._ensemble.count(role) - len(free)
-            raise InUse("role", f"{role}: {busy} of its places are claimed")
+            raise InUse("role", role, f"{counted(busy, 'claimed place')} would have to go")
         # Those without a place first, then the last: where nothing else tells them apart.
         last = sorted(free, key=lambda one: (one in self._stand.places, -one.index))
         gone = set(last[:surplus])
