@@ -32,7 +32,7 @@ def test_a_short_usage_is_shown_a_long_one_is_named(capsys: pytest.CaptureFixtur
     [
         (
             ["--kind", "kind-3o"],
-            "argument --kind: invalid choice: 'kind-3o'; did you mean kind-30?",
+            "argument --kind: invalid choice: 'kind-3o'; did you mean kind-3?",
         ),
         (["--kind", "zzz"], "argument --kind: invalid choice: 'zzz'; there are 40 (see --help)"),
         (["--knd", "kind-1"], "unrecognized arguments: --knd kind-1; did you mean --kind?"),

@@ -236,8 +236,31 @@ def test_what_of_a_stays_time_would_do_is_told_as_options() -> None:
     )
     options = "1. --until 2026-12-07T07:30Z   2. --preemptible   3. start after 2026-12-11T18:00Z"
     assert told_.splitlines() == [
-        f"infeasible [time]  conflict: {lease}  <->  3 open-ended servers",
+        (
+            "infeasible [time]  conflict: lease L1 from 2026-12-07T07:30Z to 2026-12-11T18:00Z"
+            "  <->  3 open-ended servers"
+        ),
         f"relaxations (each solved): {options}",
+    ]
+
+
+def test_a_shorter_lead_and_a_window_as_long_are_told_in_words() -> None:
+    told_ = explanation.told(
+        {
+            "stage": "time",
+            "relaxations": [
+                {"change": {"time": "stay", "lead": ["PT1H", "PT30M"]}, "verified": True},
+                {"change": {"time": "stay", "cleaning": ["PT1H", "PT0S"]}, "verified": True},
+            ],
+            "earliest_start": "2026-12-11T18:00:00Z",
+            "earliest_end": "2026-12-29T09:00:00Z",
+            "earliest_proved": True,
+            "earliest_beyond": True,
+        }
+    )
+    assert told_.splitlines()[1:] == [
+        "relaxations (each solved): 1. --lead 30m   2. --cleaning 0s",
+        "as long, but later: 2026-12-11T18:00Z .. 2026-12-29T09:00Z",
     ]
 
 
