@@ -50,6 +50,7 @@ from moorage.usecases.feed.deliver import deliver
 from moorage.usecases.feed.thresholds import Thresholds
 from moorage.usecases.feed.trim import Trimming, passing
 from moorage.usecases.leases.lookout import Lookout
+from moorage.usecases.leases.simulated import Simulated
 from moorage.usecases.parts import Parts
 from moorage.workers import deliveries, effects, expiry, lookout
 from moorage.workers.pulse import Pulse
@@ -221,6 +222,8 @@ def application(config: Mapping[str, Any]) -> Application:
 def _start_effects(parts: Parts, settings: Settings, metrics: Metrics, vitals: Vitals) -> None:
     """Carry out what is due, and look around for what nobody reports."""
     reached = outside(settings.outward)
+    if settings.outward.end_servers == "simulated":
+        reached = replace(reached, end=Simulated(parts.store))
     work = WatchedEffects(
         do=partial(carry_out, parts, reached),
         put_off=partial(postpone, parts, reached),

@@ -10,7 +10,7 @@ from tests.contract.test_store_leases import LEASE
 
 from moorage.domain.changes import PutClaim, PutEffect, PutLease
 from moorage.domain.decisions import Claim, ClaimState
-from moorage.domain.effects import EVICTION, Effect, EffectKind, EffectState
+from moorage.domain.effects import ENDED, EVICTION, Effect, EffectKind, EffectState
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
@@ -87,8 +87,18 @@ def test_who_yields_is_told_without_whom_it_yields_to() -> None:
     assert "of-another-project" not in str(one.body)
     assert told(PutEffect(replace(warning, state=EffectState.DONE), 1)) == []
     ended = Effect("d", EffectKind.DELETE, "s", "p", 1, 1, details={**details, "reason": EVICTION})
-    (one,) = happened((PutEffect(ended, None),), Stood())
+    # It is asked for, tried, and done: told once somebody here has done it, and not before.
+    assert told(PutEffect(ended, None)) == []
+    assert told(PutEffect(replace(ended, attempts=1), 0)) == []
+    assert told(PutEffect(replace(ended, state=EffectState.DONE), 0)) == []
+    done = replace(ended, state=EffectState.DONE, details={**ended.details, ENDED: True})
+    (one,) = happened((PutEffect(done, 1),), Stood())
     assert (one.type, one.subject) == ("member.evicted", "s")
+    reprieve = Effect(
+        "r", EffectKind.REPRIEVE, "s", "p", 1, 1, details={"server": "s", "ends": None}
+    )
+    assert told(PutEffect(reprieve, None)) == ["member.reprieved"]
+    assert told(PutEffect(replace(reprieve, state=EffectState.DONE), 0)) == []
 
 
 def test_a_notice_is_told_when_its_time_has_come_and_once() -> None:

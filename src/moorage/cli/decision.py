@@ -60,14 +60,19 @@ class Show(Command):
                 ("found by", found_by(one)),
             ]
         )
+        ends = told.ends(one.assignments)
         places = [
-            (item.member, told.place(item.domains), short(item.claimed_by or "-"))
+            (
+                *(item.member, told.place(item.domains), short(item.claimed_by or "-")),
+                *((told.until(item),) if ends else ()),
+            )
             for item in sorted(one.assignments, key=lambda item: natural(item.member))
         ]
+        columns = ["member", "place", "claim", *(["until"] if ends else [])]
         policies = [
             (item.name, told.met(item), item.slack, item.penalty or "") for item in one.policies
         ]
-        parts = [head, "", table(["member", "place", "claim"], places)]
+        parts = [head, "", table(columns, places)]
         if policies:
             parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
         return Shown(answer.body, stack(*parts))

@@ -132,6 +132,7 @@ def described(
             ("generation", ensemble.generation),
             ("created", ensemble.created_at),
             ("decision", "none" if decision is None else told.decided(decision)),
+            *(("stays", line) for line in stays(members)),
         ]
     )
     roles = [
@@ -151,6 +152,17 @@ def described(
     if broken:
         parts += ["", *broken]
     return stack(*parts)
+
+
+def stays(members: Sequence[Member]) -> list[str]:
+    """`web[0], web[2] until 2026-12-07T07:25Z (makes way for a lease)`: a line for each end."""
+    from moorage.cli.placement_map import summed
+
+    lines: dict[str, list[str]] = {}
+    for one in sorted(members, key=lambda one: one.until or ""):
+        if one.until:
+            lines.setdefault(told.until(one), []).append(one.name)
+    return [f"{summed(names)} until {end}" for end, names in lines.items()]
 
 
 def _amounts(resources: Mapping[str, int]) -> str:

@@ -23,7 +23,9 @@ COLUMNS: Final = ("at", "type", "subject", "what")
 _PAGE: Final = 1000
 _WAIT: Final = 20
 """Seconds that one request waits."""
-_SAID: Final = ("name", "role", "member", "server", "edge", "changed", "missing", "before", "now")
+_SAID: Final = (
+    *("name", "role", "member", "server", "ends", "edge", "changed", "missing", "before", "now"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,23 +13,31 @@ from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
 
     from moorage.client.structs import Member
 
 
-def rows(members: Iterable[Member]) -> list[tuple[object, ...]]:
-    """Members as rows of a table."""
-    return [
-        (one.name, one.status or "-", told.place(one.domains), one.server_id or "-")
+def listed(members: Sequence[Member]) -> RenderableType:
+    """Members as a table; with the ends of their stays where some have one."""
+    rows = [
+        (
+            *(one.name, one.status or "-", told.place(one.domains), one.server_id or "-"),
+            *((told.until(one),) if told.ends(members) else ()),
+        )
         for one in sorted(members, key=lambda one: natural(one.name))
     ]
+    more = ("until",) if told.ends(members) else ()
+    return table(["member", "status", "place", "server", *more], rows)
 
 
 class List(Command):
     """List an ensemble's members.
 
-    The status is unplaced, held, building or active.
+    The status is unplaced, held, building or active. Where stays have an end it is told until
+    when each member may stay, and whether it makes way for a lease then or its own lease ends.
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -40,9 +48,7 @@ class List(Command):
         """List."""
         with self.client() as client:
             answer = client.ensembles.members(client.ensembles.find(args.ensemble))
-        return Shown(
-            answer.body, table(["member", "status", "place", "server"], rows(answer.value))
-        )
+        return Shown(answer.body, listed(answer.value))
 
 
 class Add(Command):

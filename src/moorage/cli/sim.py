@@ -65,6 +65,10 @@ class Start(Command):
 
     The same service over a temporary database: everything works as on a cloud, except that
     time stands still until `sim clock` moves it. It is found by its name in OS_CLOUD.
+
+    Servers are allocations that you write. With --end-servers their allocations are deleted at
+    their end: of those with an --until, of those that make way for a lease, and of a lease's own.
+    Without it they are overrun then, as in a cloud where nobody ends servers.
     """
 
     examples = """
@@ -80,6 +84,11 @@ class Start(Command):
         add("--fleet", required=True, metavar="FILE", help="a fleet file, or a shipped one's name")
         add("--now", metavar="T", help="the time to start at, RFC 3339 (default: this moment)")
         add("--name", default=DEFAULT_NAME, help=f"for OS_CLOUD (default: {DEFAULT_NAME})")
+        add(
+            "--end-servers",
+            action="store_true",
+            help="end servers when their end has come, as a cloud would (default: they stay)",
+        )
         add("--port", type=int, metavar="N", help="default: any free one")
 
     def act(self, args: argparse.Namespace) -> Shown:
@@ -99,7 +108,13 @@ class Start(Command):
         fleet = fleets.expanded(args.fleet)
         directory = sim_process.directory_of(name, os.environ)
         try:
-            started = sim_process.start(directory, now, port=args.port, told=self.app.stderr)
+            started = sim_process.start(
+                directory,
+                now,
+                port=args.port,
+                settings=sim_process.ENDING if args.end_servers else "",
+                told=self.app.stderr,
+            )
             with connect(started.access) as client:
                 fleets.load(client, fleet, self.app.stderr)
             registry.write(state, started.registration(name, fleet.name))

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 START_SECONDS: Final = 120.0
 """How long a server may take that is alive: on a busy machine its imports alone take a while."""
 STOP_SECONDS: Final = 8.0
+ENDING: Final = "[DEFAULT]\nend_servers = simulated\n"
+"""The settings of a service that ends servers itself."""
 _POLL: Final = 0.02
 _SERVING: Final = re.compile(r"serving on (?P<endpoint>http://[0-9.:]+)")
 _TOLD: Final = 12
@@ -68,7 +70,12 @@ class Started:
 
 
 def start(
-    directory: Path, now: Instant, *, port: int | None, told: TextIO | None = None
+    directory: Path,
+    now: Instant,
+    *,
+    port: int | None,
+    settings: str = "",
+    told: TextIO | None = None,
 ) -> Started:
     """Start a server in an empty directory of its own; return when it answers.
 
@@ -76,6 +83,7 @@ def start(
         directory: what is in it goes.
         now: what its clock shows.
         port: None: any free one.
+        settings: a configuration file for the service, such as `ENDING`; a resumed one has it too.
         told: a terminal that is told of the wait; None: stderr.
 
     Raises:
@@ -87,6 +95,8 @@ def start(
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True, mode=0o700)
     create(clock_file(directory), now)
+    if settings:
+        (directory / "moorage.conf").write_text(settings, encoding="utf-8")
     return _serving(directory, port, told)
 
 

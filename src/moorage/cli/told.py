@@ -11,9 +11,19 @@ from moorage.policies.ideal import usual_rank
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.client.structs import Claim, Created, Decision, PolicyStatus
+    from moorage.client.structs import (
+        Assignment,
+        Claim,
+        Created,
+        Decision,
+        Member,
+        PolicyStatus,
+    )
 
 SEPARATOR = "  "
+PREEMPTED = "preempted"
+"""Why a stay ends that makes way for a lease."""
+_WHY = {PREEMPTED: "makes way for a lease", "lease": "its lease ends"}
 MOST = 3
 """Members that are named in one line, of those who end early."""
 
@@ -53,11 +63,28 @@ def stay(decision: Decision) -> list[str]:
     bounded = [f"stays until {minute(end)}"] if end and decision.lease_id is None else []
     if not decision.preemptible:
         return bounded
-    early = sorted((one.until, one.member) for one in decision.assignments if one.until)
+    early = sorted(
+        (one.until, one.member)
+        for one in decision.assignments
+        if one.until and one.until_because in {None, PREEMPTED}
+    )
     makes_way = [f"{member} until {minute(until)}" for until, member in early[:MOST]]
     more = [f"{len(early) - MOST} more later"] if len(early) > MOST else []
     told = [f"makes way for leases: {', '.join([*makes_way, *more])}"] if early else []
     return [*bounded, "preemptible", *told]
+
+
+def until(one: Member | Assignment) -> str:
+    """`2026-12-07T07:25Z (makes way for a lease)`: the end of a member's stay, and why then."""
+    if one.until is None:
+        return "-"
+    why = _WHY.get(one.until_because or "")
+    return f"{minute(one.until)} ({why})" if why else minute(one.until)
+
+
+def ends(members: Iterable[Member | Assignment]) -> bool:
+    """Whether any of them has an end."""
+    return any(one.until for one in members)
 
 
 def held_until(decision: Decision) -> str:

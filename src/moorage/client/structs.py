@@ -75,6 +75,10 @@ class Member(msgspec.Struct, frozen=True):
     status: str = ""
     server_id: str | None = None
     domains: dict[str, str] = {}
+    until: str | None = None
+    """When its stay ends, as things are; None where it has no end."""
+    until_because: str | None = None
+    """Why then: `declared`, `lease` or `preempted`."""
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -85,7 +89,9 @@ class Assignment(msgspec.Struct, frozen=True):
     domains: dict[str, str] = {}
     claimed_by: str | None = None
     until: str | None = None
-    """When it ends, where that is earlier than the others: it makes way for a lease."""
+    """When its stay ends, as things are; None where it has no end."""
+    until_because: str | None = None
+    """Why then: `declared`, `lease` or `preempted`."""
 
 
 class PolicyStatus(msgspec.Struct, frozen=True):

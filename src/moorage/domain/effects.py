@@ -35,6 +35,8 @@ class EffectKind(StrEnum):
     """A lease's cleaning is over."""
     WARN = "warn"
     """Tell the owner of a preemptible server that it will be evicted, and when."""
+    REPRIEVE = "reprieve"
+    """Tell the owner of a server that was warned that it may stay after all, or longer."""
     OVERRUN = "overrun"
     """A declared end has passed, and the server is there still: owner and operator are told."""
     NOTIFY = "notify"
@@ -90,6 +92,7 @@ LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
         **dict.fromkeys(EffectKind, Lane.LIFE),
         EffectKind.NOTIFY: Lane.TELL,
         EffectKind.WARN: Lane.TELL,
+        EffectKind.REPRIEVE: Lane.TELL,
         EffectKind.OVERRUN: Lane.TELL,
         EffectKind.DELETE: Lane.END,
         EffectKind.HOOK: Lane.HOOK,
@@ -99,6 +102,9 @@ LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
 
 EVICTION: Final = "it yields to a lease"
 """Why a preemptible server is ended when its time has come."""
+
+ENDED: Final = "ended_here"
+"""The detail of a deletion that says that whoever ends servers here has done it."""
 
 _FACTS: Final = UUID("6f1f2f0e-6f0b-4c43-9a51-0d0c9b2a4b57")
 

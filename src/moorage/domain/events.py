@@ -92,12 +92,23 @@ EVENT_TYPES: Final = (
     EventType("claim.failed", "claim", "the server could not be built", _CLAIM),
     EventType("claim.expired", "claim", "the server never came", _CLAIM),
     EventType("member.warned", "server", "a preemptible server gets an end for a lease", _YIELDS),
-    EventType("member.evicted", "server", "a preemptible server's end has come", _YIELDS),
+    EventType(
+        "member.reprieved",
+        "server",
+        "a server that was warned has its end back, or a later one",
+        ("server", "ends", "declared_end", "ensemble", "member"),
+    ),
+    EventType(
+        "member.evicted",
+        "server",
+        "whoever ends servers here has ended a preemptible server for a lease",
+        _YIELDS,
+    ),
     EventType(
         "member.overrun",
         "server",
         "a declared end has passed and the server is there still",
-        ("server", "ended"),
+        ("server", "ended", "ensemble", "member"),
     ),
     EventType(
         "capacity.threshold",

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moorage.domain import changes
-from moorage.domain.effects import EVICTION, EffectKind
+from moorage.domain.effects import ENDED, EVICTION, EffectKind
 from moorage.domain.events import Happened
 from moorage.domain.period import FOREVER, format_instant
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
 
 _WARNED: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
-_OVERRUN: Final = ("server", "ended")
+_REPRIEVED: Final = ("server", "ends", "declared_end", "ensemble", "member")
+_OVERRUN: Final = ("server", "ended", "ensemble", "member")
 _NOTICE: Final = ("name", "start", "end", "edge", "at", "state")
 
 
@@ -154,14 +155,19 @@ def _no_ensemble(change: changes.DeleteEnsemble, before: Before) -> Iterator[Hap
 
 
 def _effect(change: changes.PutEffect, before: Before) -> Iterator[Happened]:
-    """New ones that somebody has to hear of; a notice when its time has come, the first time."""
+    """New ones that somebody has to hear of; a notice when its time has come, the first time.
+
+    Of who is ended for a lease it is told once that was done, by whoever ends servers here.
+    """
     del before
     effect = change.effect
     if change.attempts is None and effect.kind is EffectKind.WARN:
         yield _told("member.warned", effect, _WARNED)
     elif change.attempts is None and effect.kind is EffectKind.OVERRUN:
         yield _told("member.overrun", effect, _OVERRUN)
-    elif change.attempts is None and effect.details.get("reason") == EVICTION:
+    elif change.attempts is None and effect.kind is EffectKind.REPRIEVE:
+        yield _told("member.reprieved", effect, _REPRIEVED)
+    elif effect.details.get("reason") == EVICTION and effect.details.get(ENDED):
         yield _told("member.evicted", effect, _WARNED)
     elif change.attempts == 0 and effect.kind is EffectKind.NOTIFY and "edge" in effect.details:
         yield _told("lease.notice", effect, _NOTICE)

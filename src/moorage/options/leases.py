@@ -88,11 +88,12 @@ LEASES: Final = (
     ),
     Setting(
         "end_servers",
-        one_of("none", "hook", "nova"),
+        one_of("none", "hook", "nova", "simulated"),
         "none",
         "WHO",
         "Who ends servers whose end has come: nobody; the program of `hook`; Nova, with the"
-        " credentials of section [nova].",
+        " credentials of section [nova]; or, where `clock_file` says that it is a simulation, the"
+        " service itself, which deletes their allocations.",
     ),
     Setting(
         "hook",

@@ -19,7 +19,7 @@ class OutwardConfig:
     """What the settings say of it."""
 
     end_servers: str = "none"
-    """`none`, `hook` or `nova`."""
+    """`none`, `hook`, `nova` or `simulated`."""
     hook: str | None = None
     """The path of the operator's program."""
     webhook: str | None = None

@@ -31,6 +31,10 @@ def outward(effective: Effective) -> OutwardConfig:
         raise BadSetting(
             "end_servers", source["end_servers"], f"nova needs a section [{NOVA}] in the file"
         )
+    if who == "simulated" and not value["clock_file"]:
+        raise BadSetting(
+            "end_servers", source["end_servers"], "simulated is for simulations, with a clock_file"
+        )
     hook = value["hook"]
     if hook and not (Path(hook).is_file() and os.access(hook, os.X_OK)):
         raise BadSetting("hook", source["hook"], f"{hook} is no program that can be run")

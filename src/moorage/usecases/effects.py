@@ -9,14 +9,14 @@ least once, and whoever hears the same id twice knows that it is the same.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset
-from moorage.domain.effects import LANES, TIMERS, EffectKind, Lane
+from moorage.domain.effects import ENDED, LANES, TIMERS, EffectKind, Lane
 from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import MINUTE, SECOND, format_instant, parse_instant
 from moorage.usecases.leases import evict, life
@@ -26,6 +26,7 @@ from moorage.usecases.record import finished, given_up, put_off, taken
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.effects import Effect
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.parts import Parts
@@ -182,6 +183,8 @@ def _tried(act: Act, effect: Effect) -> tuple[str, bool]:
 
 
 def _finish(parts: Parts, effect: Effect, outcome: str) -> Carried:
+    if effect.kind is EffectKind.DELETE and effect.attempts and not _allocated(parts, effect):
+        effect = replace(effect, details={**effect.details, ENDED: True})
     parts.store.commit(Changeset((finished(effect, outcome, parts.store.now()),)))
     return _told(effect, outcome)
 
@@ -220,16 +223,18 @@ def _moot(parts: Parts, effect: Effect) -> str:
         return evict.needless(parts, effect)
     if effect.kind is not EffectKind.DELETE:
         return ""
-    there = [
-        one
-        for _, one in parts.store.bookings(consumer=effect.subject)
-        if one.state is BookingState.ALLOCATED
-    ]
+    there = _allocated(parts, effect)
     if not there:
         return "the server is gone"
     if "lease" not in effect.details and min(one.period.end for one in there) > _until(effect):
         return "the server may stay longer"
     return ""
+
+
+def _allocated(parts: Parts, effect: Effect) -> list[Booking]:
+    """What the server that an effect is about has still."""
+    every = (one for _, one in parts.store.bookings(consumer=effect.subject))
+    return [one for one in every if one.state is BookingState.ALLOCATED]
 
 
 def _until(effect: Effect) -> Instant:

@@ -23,6 +23,7 @@ from moorage.usecases.leases.asking import Displaced
 from moorage.usecases.leases.evict import warnings
 from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
 from moorage.usecases.leases.yielding import NoLease, ending
+from moorage.usecases.standing import bookings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -165,8 +166,9 @@ def making_way(
         return Way((write,))
     bounded = replace(write, stay=replace(write.stay, until=found.end, yields_to=lease.id))
     owner = write.consumer
-    yields = Displaced(owner.uuid, owner.project_id, end=found.end, declared_end=declared)
-    told = warnings((yields,), replace(placement, created_at=now))
+    had = next((one.decision for one in bookings_of(snapshot, owner.uuid)), None)
+    yields = Displaced(owner.uuid, owner.project_id, found.end, declared, decision=had)
+    told = warnings(store, (yields,), replace(placement, created_at=now))
     revisions = {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in taken}
     return Way((bounded, *told), revisions)
 

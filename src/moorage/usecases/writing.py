@@ -69,7 +69,7 @@ def changes_for(
         *_supersede(store, decision, proposal, answer),
         PutDecision(decision, None),
         DropBookings(proposal.freed),
-        *_displaced(proposal, decision, answer.look.displaced),
+        *_displaced(store, proposal, decision, answer.look.displaced),
         *_holds(store, proposal, decision, answer),
         *proposal.also(decision),
     )
@@ -254,14 +254,14 @@ def _moved(claim: Claim, decision: Decision) -> PutClaim:
 
 
 def _displaced(
-    proposal: Proposal, decision: Decision, displaced: tuple[Displaced, ...]
+    store: Store, proposal: Proposal, decision: Decision, displaced: tuple[Displaced, ...]
 ) -> Iterator[Change]:
     """Those who are in a lease's way end before it; for an offer they are not told yet."""
     for end in sorted({one.end for one in displaced}):
         who = frozenset(one.consumer for one in displaced if one.end == end)
         yield EndBookings(who, end, decision.lease_id)
     if proposal.promise is None or not proposal.promise.offered:
-        yield from warnings(displaced, decision)
+        yield from warnings(store, displaced, decision)
 
 
 def _lapsed(store: Store, answer: Answer) -> frozenset[MemberName]:

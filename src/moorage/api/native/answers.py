@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -45,6 +45,15 @@ class Role(Struct, frozen=True):
     group_policy: Literal["none", "isolate"] = "none"
 
 
+UntilBecause: TypeAlias = Annotated[
+    Literal["declared", "lease", "preempted"],
+    Meta(
+        description="declared: its owner has said so, or the operator; lease: its own lease ends;"
+        " preempted: it makes way for a lease that needs its place"
+    ),
+]
+
+
 class Member(Struct, frozen=True):
     """One member and where it stands. `status`: unplaced, held, building or active."""
 
@@ -63,6 +72,10 @@ class Member(Struct, frozen=True):
     """The host's name; operators only."""
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET
     """Provider UUID -> amounts; operators only."""
+    until: str | UnsetType = UNSET
+    """When its stay ends, as things are; absent where it has no end, or no place."""
+    until_because: UntilBecause | UnsetType = UNSET
+    """With `until`, why then."""
 
 
 class MadeOf(Struct, frozen=True):
@@ -132,7 +145,9 @@ class Assignment(Struct, frozen=True):
     allocations: dict[str, dict[str, int]] | UnsetType = UNSET
     """Provider UUID -> amounts; operators only."""
     until: str | UnsetType = UNSET
-    """When a preemptible member ends that makes way for a lease; absent for all others."""
+    """When its stay ends, as things are; absent where it has no end."""
+    until_because: UntilBecause | UnsetType = UNSET
+    """With `until`, why then."""
 
 
 class PolicyStatus(Struct, frozen=True):

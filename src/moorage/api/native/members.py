@@ -23,10 +23,13 @@ def listing(call: Call) -> Reply:
     found = list_members(call.parts, call.caller, call.path["id"])
     return Reply(
         envelopes.Members(
-            [
-                views.member_view(call, found.snapshot, found.ensemble, found.stand, member.name)
-                for member in found.ensemble.members
-            ]
+            views.member_views(
+                call,
+                found.snapshot,
+                found.ensemble,
+                found.stand,
+                (member.name for member in found.ensemble.members),
+            )
         )
     )
 

@@ -15,11 +15,12 @@ from moorage.domain.decisions import ClaimState
 from moorage.domain.ensembles import GroupKind, server_metadata
 from moorage.domain.period import FOREVER, format_duration, format_instant
 from moorage.usecases.labels import domains_of, label
+from moorage.usecases.leases.ends import ends_as_decided, ends_of
 from moorage.usecases.merge import written_statement
 from moorage.usecases.standing import standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.api.native.call import Call
     from moorage.domain.decisions import Claim, Decision
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.compare import Comparison
     from moorage.usecases.compliance import PolicyViolation
+    from moorage.usecases.leases.ends import End
     from moorage.usecases.standing import Standing
 
 
@@ -150,7 +152,7 @@ def decision_view(
 ) -> answers.Decision:
     """A decision with its assignments. A host that has left the fleet has no domains."""
     now = snapshot.taken_at
-    early = decision.endings if dry_run else _early(decision, ensemble, snapshot)
+    ends = _ends(call, decision, ensemble, snapshot, dry_run=dry_run)
     return answers.Decision(
         id=decision.id,
         ensemble_id=decision.ensemble_id,
@@ -180,7 +182,7 @@ def decision_view(
                 ensemble,
                 snapshot,
                 _claimant(now, claims, name),
-                until=early.get(name),
+                end=ends.get(name),
             )
             for name, place in sorted(decision.places.items())
         ],
@@ -220,9 +222,9 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
     snapshot: Snapshot,
     claim_id: str | None,
     *,
-    until: Instant | None,
+    end: End | None,
 ) -> answers.Assignment:
-    """Where a member was placed, and until when if it ends before the others."""
+    """Where a member was placed, and until when it may stay if that ends."""
     known = place.host in snapshot.row_of
     kinds = {} if ensemble is None else {role.name: role.kind for role in ensemble.roles}
     return answers.Assignment(
@@ -232,18 +234,25 @@ def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
         claimed_by=claim_id,
         host=host_view(call, snapshot, place) if known else UNSET,
         allocations=allocations_view(call, place),
-        until=UNSET if until is None else format_instant(until),
+        until=UNSET if end is None else format_instant(end.at),
+        until_because=UNSET if end is None else end.because.value,
     )
 
 
-def _early(
-    decision: Decision, ensemble: Ensemble | None, snapshot: Snapshot
-) -> dict[MemberName, Instant]:
-    """When members end that make way for a lease, as things are."""
-    if not decision.preemptible or ensemble is None:
+def _ends(
+    call: Call,
+    decision: Decision,
+    ensemble: Ensemble | None,
+    snapshot: Snapshot,
+    *,
+    dry_run: bool,
+) -> Mapping[MemberName, End]:
+    """When members end as things are, or would be."""
+    if dry_run:
+        return ends_as_decided(decision)
+    if ensemble is None:
         return {}
-    there = standing(snapshot, ensemble).bookings
-    return {name: own[0].period.end for name, own in there.items() if own[0].yields_to is not None}
+    return ends_of(call.parts.store, standing(snapshot, ensemble))
 
 
 def _claimant(now: Instant, claims: Sequence[Claim], name: MemberName) -> str | None:
@@ -256,6 +265,29 @@ def member_view(
     call: Call, snapshot: Snapshot, ensemble: Ensemble, stand: Standing, name: MemberName
 ) -> answers.Member:
     """One member and where it stands now."""
+    return member_views(call, snapshot, ensemble, stand, [name])[0]
+
+
+def member_views(
+    call: Call,
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    stand: Standing,
+    names: Iterable[MemberName],
+) -> list[answers.Member]:
+    """Members and where they stand now."""
+    ends = ends_of(call.parts.store, stand)
+    return [_member_view(call, snapshot, ensemble, stand, one, ends.get(one)) for one in names]
+
+
+def _member_view(
+    call: Call,
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    stand: Standing,
+    name: MemberName,
+    end: End | None,
+) -> answers.Member:
     member = ensemble.member(name)
     place = stand.places.get(name)
     return answers.Member(
@@ -268,6 +300,8 @@ def member_view(
         uuid=member.uuid if call.caller.operator else UNSET,
         host=UNSET if place is None else host_view(call, snapshot, place),
         allocations=UNSET if place is None else allocations_view(call, place),
+        until=UNSET if end is None else format_instant(end.at),
+        until_because=UNSET if end is None else end.because.value,
     )
 
 

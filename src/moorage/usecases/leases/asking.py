@@ -71,6 +71,8 @@ class Displaced:
     declared_end: Instant
     """When it would have ended."""
     priority: int = 0
+    decision: str | None = None
+    """The decision whose place it has, of a member."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DropEffects
-from moorage.domain.effects import EVICTION, EffectKind
+from moorage.domain.effects import EVICTION, EffectKind, EffectState
 from moorage.domain.errors import DuplicateName, NotFound
-from moorage.domain.period import format_instant
+from moorage.domain.period import FOREVER, format_instant
 from moorage.usecases.leases import facts
 from moorage.usecases.leases.asking import Displaced
+from moorage.usecases.leases.whose import whose
 from moorage.usecases.record import finished, put_off
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ ORDER = "lowest priority first, then fewest units, then the youngest, then by id
 
 
 def warnings(
-    displaced: Sequence[Displaced], decision: Decision, **more: object
+    store: Store, displaced: Sequence[Displaced], decision: Decision, **more: object
 ) -> Iterator[Change]:
     """The effects of displacing these, in this order; for the changeset that displaces them.
 
@@ -39,6 +40,7 @@ def warnings(
     evictions of earlier ends are forgotten.
 
     Args:
+        store: where those are who are members.
         displaced: in the order in which they were chosen.
         decision: the lease's placement.
         more: what else is told with each.
@@ -54,6 +56,7 @@ def warnings(
             "order": number,
             "of": len(displaced),
             "why": ORDER,
+            **({} if more or one.decision is None else whose(store, one.consumer, one.decision)),
             **more,
         }
         yield from unwarned([one.consumer])
@@ -92,7 +95,7 @@ def early(
     ends = first.period.end
     yields = Displaced(first.consumer, owner, ends, first.declared_end, first.priority)
     told = {"ensemble": ensemble.id, "member": str(name)}
-    yield from warnings((yields,), replace(placement, created_at=now), **told)
+    yield from warnings(store, (yields,), replace(placement, created_at=now), **told)
 
 
 def unwarned(consumers: Iterable[str]) -> Iterator[Change]:
@@ -118,14 +121,54 @@ def carry_out(parts: Parts, effect: Effect) -> str:
         # It has got some time back, or the clock was set back.
         parts.store.commit(Changeset((put_off(effect, end, now),)))
         return "not yet"
-    told = {name: effect.details[name] for name in ("order", "of", "why")}
-    asked = deletion(effect.subject, effect.project_id, end, now, **told)
+    asked = deletion(effect.subject, effect.project_id, end, now, **last_words(effect))
     outcome = "to be ended"
     try:
         parts.store.commit(Changeset((asked, finished(effect, outcome, now))))
     except DuplicateName:
         return _finish(parts, effect, outcome)  # somebody else has looked, too
     return outcome
+
+
+def last_words(effect: Effect) -> dict[str, object]:
+    """What of an eviction is told with the end of the server."""
+    names = ("ends", "declared_end", "order", "of", "why", "ensemble", "member")
+    return {name: effect.details[name] for name in names if name in effect.details}
+
+
+def reprieve(
+    store: Store, consumer: str, end: Instant, declared_end: Instant, now: Instant
+) -> Iterator[Change]:
+    """The news that one may stay longer than it was told; nothing of one that was told nothing.
+
+    Args:
+        store: where it is written whom somebody has warned.
+        consumer: a server, or a member that is none yet.
+        end: when it ends now.
+        declared_end: when it would end by itself.
+        now: when that is written.
+    """
+    told = [
+        one
+        for one in store.effects(consumer)
+        if one.kind is EffectKind.EVICT and one.state is EffectState.PENDING
+    ]
+    for one in told[-1:]:
+        details = {
+            **{name: one.details[name] for name in ("ensemble", "member") if name in one.details},
+            "server": consumer,
+            "ends": None if end == FOREVER else format_instant(end),
+            "declared_end": format_instant(declared_end),
+        }
+        yield facts.fact(
+            EffectKind.REPRIEVE,
+            consumer,
+            one.project_id,
+            due=now,
+            now=now,
+            details=details,
+            same=(one.id, end, now),
+        )
 
 
 def deletion(

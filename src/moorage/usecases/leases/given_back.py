@@ -11,6 +11,7 @@ import numpy as np
 from moorage.domain.changes import EndBookings
 from moorage.domain.period import Period
 from moorage.engine.overlay import exchanged
+from moorage.usecases.leases.evict import reprieve
 from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
 from moorage.usecases.leases.yielding import NoLease, ending, yielders
 
@@ -40,7 +41,8 @@ def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what ch
     """Later ends for those who yield to leases that change or go, for each the oldest first.
 
     Each gets the end it had, or the latest one that leaves room to a lease that begins before
-    that, and its hosts to one that wants them for itself. Who is overrun by now gets nothing back.
+    that, and its hosts to one that wants them for itself; and is told so if it was warned. Who is
+    overrun by now gets nothing back.
     Evictions look at the end again when due. Whoever commits this relies on the revision of the
     keepers: solitude that is granted meanwhile would not be seen.
 
@@ -86,6 +88,7 @@ def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what ch
         yield EndBookings(
             frozenset({one.consumer}), end, None if found is None else found.yields_to
         )
+        yield from reprieve(store, one.consumer, end, one.declared_end, now)
 
 
 def _keepers(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:

@@ -6,7 +6,7 @@ told once, and whoever ends servers here is asked to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.errors import DuplicateName
 from moorage.domain.period import MINUTE, format_instant
 from moorage.usecases.leases import evict, facts
+from moorage.usecases.leases.whose import whose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,13 +88,21 @@ def _due(one: Overrun, now: Instant, notice: Duration) -> tuple[PutEffect, PutEf
 
 def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
     """Write what is not written yet. A server that somebody is ending is not asked for twice."""
-    earlier = parts.store.effects(first.effect.subject)
+    server = first.effect.subject
+    earlier = parts.store.effects(server)
     if any(effect.id == first.effect.id for effect in earlier):
         return
     busy = any(
         effect.kind is EffectKind.DELETE and effect.state is EffectState.PENDING
         for effect in earlier
     )
+    if first.effect.kind is EffectKind.DELETE:
+        evictions = (one for one in earlier if one.kind is EffectKind.EVICT)
+        told = next((evict.last_words(one) for one in evictions), {})
+    else:
+        told = whose(parts.store, server)
+    details = {**told, **first.effect.details}
+    first = replace(first, effect=replace(first.effect, details=details))
     try:
         parts.store.commit(Changeset((first,) if asked is None or busy else (first, asked)))
     except DuplicateName:

@@ -49,6 +49,8 @@ class Candidate:
     declared_end: Instant
     providers: frozenset[str]
     priority: int = 0
+    decision: str | None = None
+    """The decision whose place it has, of a member."""
 
 
 def last_end(now: Instant, start: Instant, notice: Duration) -> Instant | None:
@@ -83,6 +85,7 @@ def displaceable(
             declared_end=max(one.declared_end or one.period.end for one in some),
             providers=frozenset(one.provider for one in some),
             priority=max(one.priority for one in some),
+            decision=some[0].decision,
         )
         for consumer, some in found.items()
         if any(one.period.overlaps(period) for one in some)
@@ -204,6 +207,7 @@ def displaced(
             end=min(end, one.end),
             declared_end=one.declared_end,
             priority=one.priority,
+            decision=one.decision,
         )
         for one in chosen
     )
@@ -266,7 +270,14 @@ def yielders(store: Store, lease_id: str) -> tuple[Displaced, ...]:
         declared = booking.declared_end or end
         found[consumer.uuid] = (
             booking.period.start,
-            Displaced(consumer.uuid, consumer.project_id, end, declared, booking.priority),
+            Displaced(
+                consumer.uuid,
+                consumer.project_id,
+                end,
+                declared,
+                booking.priority,
+                booking.decision,
+            ),
         )
     ordered = sorted(found.values(), key=lambda one: (one[1].priority, -one[0], one[1].consumer))
     return tuple(one for _, one in ordered)

@@ -176,7 +176,7 @@ class _Taking:
         end = last_end(made.created_at, made.period.start, self.parts.limits.notice)
         if end is not None:
             silent = yielders(self.parts.store, self.lease.id)
-            yield from warnings([one for one in silent if one.end <= end], made)
+            yield from warnings(self.parts.store, [one for one in silent if one.end <= end], made)
 
     def _without_copy(
         self, kept: Ensemble, ensemble: Ensemble, held: Decision, now: Instant

@@ -1,0 +1,77 @@
+"""Until when members may stay where they are, and why not longer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.usecases.ports import Store
+    from moorage.usecases.standing import Standing
+
+
+class Because(StrEnum):
+    """Why a stay has an end."""
+
+    DECLARED = "declared"
+    """Its owner has said so, or the operator for those who say nothing."""
+    LEASE = "lease"
+    """Its own lease ends."""
+    PREEMPTED = "preempted"
+    """It makes way for a lease that needs its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """When a stay ends, and why."""
+
+    at: Instant
+    because: Because
+
+
+def ends_of(store: Store, stand: Standing) -> Mapping[MemberName, End]:
+    """The ends of those members that stand and have one, as things are."""
+    leases: dict[str, Lease | None] = {}
+    found: dict[MemberName, End] = {}
+    for name, bookings in stand.bookings.items():
+        first = bookings[0]
+        if first.period.open_ended:
+            continue
+        end = End(first.period.end, Because.DECLARED)
+        if first.yields_to is not None:
+            end = End(first.period.end, Because.PREEMPTED)
+        elif first.decision is not None:
+            if first.decision not in leases:
+                leases[first.decision] = _lease_of(store, first.decision)
+            if (lease := leases[first.decision]) is not None:
+                at = min(first.period.end, lease.terms.period.end)
+                end = End(at, Because.LEASE)
+        found[name] = end
+    return MappingProxyType(found)
+
+
+def ends_as_decided(decision: Decision) -> Mapping[MemberName, End]:
+    """The ends that a decision would give its members, of one that is not written."""
+    early = {name: End(at, Because.PREEMPTED) for name, at in decision.endings.items()}
+    if decision.period.open_ended or decision.lease_id is not None:
+        return MappingProxyType(early)
+    usual = End(decision.period.end, Because.DECLARED)
+    return MappingProxyType({**dict.fromkeys(decision.places, usual), **early})
+
+
+def _lease_of(store: Store, decision: str) -> Lease | None:
+    try:
+        lease_id = store.decision(decision).lease_id
+        return None if lease_id is None else store.lease(lease_id)
+    except NotFound:
+        return None

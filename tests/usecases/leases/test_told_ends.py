@@ -1,0 +1,156 @@
+"""What owners hear of an end for a lease: that it comes, is off, or was carried out."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.usecases.leases.conftest import World, named
+from tests.usecases.leases.test_outside import Heard, of, work
+
+from moorage.domain.effects import EffectKind
+from moorage.domain.ensembles import MemberName
+from moorage.domain.events import BEGINNING, EVERYTHING, Event
+from moorage.domain.period import FOREVER, MINUTE, format_instant
+from moorage.testing.service import TENANT
+from moorage.usecases.claim import Second, claim
+from moorage.usecases.claim_outcome import activate
+from moorage.usecases.effects import Message, Outside
+from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.lookout import Lookout
+from moorage.usecases.leases.simulated import Simulated
+
+Make = Callable[..., World]
+NOTICE = 5 * MINUTE
+
+
+def events(here: World, pattern: str = "member.") -> list[Event]:
+    found = here.service.store.told.page(None, BEGINNING, EVERYTHING, 1000)
+    return [one for one in found.events if one.type.startswith(pattern)]
+
+
+def batch(here: World) -> tuple[str, dict[str, object]]:
+    """A server of a preemptible ensemble, and what events say of whose it is."""
+    made = here.ensemble(2, preemptible=True)
+    assert made.decision is not None
+    naming = here.naming()
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    claim(here.service.parts, TENANT, made.decision.id, second, naming)
+    server = named(next(here.numbers))
+    activate(here.service.parts, TENANT, naming.id, server)
+    return server, {"ensemble": made.ensemble.id, "member": "web[0]"}
+
+
+def said(event: Event, *names: str) -> dict[str, Any]:
+    return {name: event.body[name] for name in names}
+
+
+def test_who_was_warned_is_told_that_it_may_stay(world: Make) -> None:
+    here, heard = world(16), Heard()
+    server, names = batch(here)
+    lease = here.lease(4, 6, vcpu=16)
+    end = format_instant(here.at(4) - NOTICE)
+    (warned,) = events(here, "member.warned")
+    assert said(warned, "server", "ends", "ensemble", "member") == {
+        "server": server,
+        "ends": end,
+        **names,
+    }
+    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    (reprieved,) = events(here, "member.reprieved")
+    assert reprieved.subject == server
+    assert reprieved.body == {"server": server, "ends": None, "declared_end": "forever", **names}
+    assert lease.lease.id not in str([one.body for one in events(here)])
+    work(here, Outside(tell=heard))
+    told = [one.body for one in heard.messages if one.body["kind"] == "reprieve"]
+    assert [(one["subject"], one["details"]) for one in told] == [(server, reprieved.body)]
+
+
+def test_who_yields_to_a_later_lease_instead_is_told_when(world: Make) -> None:
+    here = world(16)
+    server, _ = batch(here)
+    first, second = here.lease(4, 6, vcpu=16), here.lease(8, 9, vcpu=16)
+    cancel_lease(here.service.parts, TENANT, first.lease.id)
+    (reprieved,) = events(here, "member.reprieved")
+    assert reprieved.body["ends"] == format_instant(here.at(8) - NOTICE)
+    cancel_lease(here.service.parts, TENANT, second.lease.id)
+    assert [one.body["ends"] for one in events(here, "member.reprieved")][1:] == [None]
+    assert here.booking(server).period.end == FOREVER
+
+
+def test_it_may_happen_again_at_the_same_time(world: Make) -> None:
+    here = world(16)
+    batch(here)
+    for _ in range(2):
+        lease = here.lease(4, 6, vcpu=16)
+        cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    assert len(events(here, "member.reprieved")) == 2
+
+
+def test_one_is_evicted_when_whoever_ends_servers_has_ended_it(world: Make) -> None:
+    here = world(16)
+    server, names = batch(here)
+    here.lease(4, 6, vcpu=16)
+    here.service.clock.set(here.at(4) - NOTICE)
+    work(here, Outside(end=Heard()))
+    assert not events(here, "member.evicted"), "it is there still"
+    here.service.clock.pass_by(MINUTE)
+    work(here, Outside(end=Simulated(here.service.store)))
+    (evicted,) = events(here, "member.evicted")
+    end = format_instant(here.at(4) - NOTICE)
+    assert said(evicted, "server", "ends", "order", "of", "ensemble", "member") == {
+        "server": server,
+        "ends": end,
+        "order": 1,
+        "of": 1,
+        **names,
+    }
+    assert not here.service.store.bookings(consumer=server)
+    Lookout(here.service.parts).look()
+    assert not events(here, "member.overrun")
+
+
+def test_where_nobody_ends_servers_it_is_overrun_and_not_evicted(world: Make) -> None:
+    here = world(16)
+    server, names = batch(here)
+    here.lease(4, 6, vcpu=16)
+    for at in (here.at(4) - NOTICE, here.at(4)):
+        here.service.clock.set(at)
+        Lookout(here.service.parts).look()
+        work(here, Outside())
+    assert not events(here, "member.evicted")
+    (overrun,) = events(here, "member.overrun")
+    ended = format_instant(here.at(4) - NOTICE)
+    assert overrun.body == {"server": server, "ended": ended, **names}
+
+
+def test_whoever_looks_first_tells_the_same_of_it(world: Make) -> None:
+    here = world(16)
+    _, names = batch(here)
+    here.lease(4, 6, vcpu=16)
+    here.service.clock.set(here.at(4) - NOTICE)
+    Lookout(here.service.parts).look()
+    work(here, Outside(end=Simulated(here.service.store)))
+    (evicted,) = events(here, "member.evicted")
+    assert said(evicted, "ensemble", "member", "order") == {**names, "order": 1}
+
+
+def test_one_that_goes_by_itself_is_not_called_evicted(world: Make) -> None:
+    here = world(16)
+    server, _ = batch(here)
+    here.lease(4, 6, vcpu=16)
+    here.service.clock.set(here.at(4) - NOTICE)
+    Lookout(here.service.parts).look()
+    Simulated(here.service.store)(Message("id", server, {}))
+    work(here, Outside(end=Heard()))
+    assert not events(here, "member.evicted")
+    assert of(here, server, EffectKind.DELETE)[0].outcome == "the server is gone"
+
+
+def test_a_bounded_server_is_ended_at_its_end(world: Make) -> None:
+    here = world(16)
+    server = here.server(4, until=3)
+    here.lease(4, 6, vcpu=16)
+    here.go_to(3)
+    Lookout(here.service.parts).look()
+    work(here, Outside(end=Simulated(here.service.store)))
+    assert not here.service.store.bookings(consumer=server)
+    assert Simulated(here.service.store)(Message("id", server, {})) == "there is no such server"
