@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.bookings import Binding
 from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.offers import OfferState
-from moorage.domain.period import FOREVER, Period
+from moorage.domain.period import FOREVER, Period, format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,6 +113,18 @@ def check_change(state: LeaseState, aspect: Aspect) -> None:
     """
     if aspect not in CHANGEABLE[state]:
         raise WrongState(f"the {aspect} of a lease that is {state} cannot be changed")
+
+
+class LeadTooLong(InvalidDescription):
+    """A lease's lead would begin before now; one of `longest` would not."""
+
+    def __init__(self, longest: Duration) -> None:
+        super().__init__(
+            f"the lead would begin in the past: it is {format_duration(longest)} at most for a"
+            " lease that starts then",
+            path="lease.lead",
+        )
+        self.longest = longest
 
 
 class Yielding(StrEnum):

@@ -168,6 +168,7 @@ def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
             until=None if held.period.open_ended else held.period.end,
             preemptible=held.preemptible,
             yields_to=held.yields_to,
+            declared_end=held.declared_end,
             decision=held.decision,
             priority=held.priority,
         ),

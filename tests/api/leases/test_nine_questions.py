@@ -262,6 +262,19 @@ def test_beyond_blazar_a_refusal_is_a_conflict_with_an_explanation(one: Door) ->
     stored = one.service.store.lease(made.json["lease"]["id"])
     assert (stored.terms.priority, stored.terms.lead) == (7, 1_800_000_000)
     assert len(one.call("GET", "/leases", headers=ours).json["leases"]) == 1
+    more = {"lead": "P300D", "reservations": [instances(1, 64)]}
+    answer = one.call("POST", "/leases", {**body, **more}, headers=ours)
+    assert answer.status_code == 400, answer.text
+    assert "the lead would begin in the past: it is P" in answer.json["error_message"]
+    moved = {"start_date": "2026-11-21 09:10", "end_date": "2026-11-21 12:00"}
+    path = f"/leases/{stored.id}"
+    answer = one.call("PUT", path, moved, headers=ours)
+    assert (answer.status_code, "PT10M at most" in answer.text) == (400, True), answer.text
+    assert one.service.store.lease(stored.id).terms == stored.terms
+    begins = {**moved, "start_date": "now", "lead": "PT30M", "reservations": [instances(1, 64)]}
+    answer = one.call("POST", "/leases", {"name": "at once", **begins}, headers=ours)
+    assert answer.status_code == 201, answer.text
+    assert one.service.store.lease(answer.json["lease"]["id"]).terms.lead == 0
 
 
 def test_the_fleet_of_story_a_has_room() -> None:

@@ -421,3 +421,11 @@ def test_events_are_what_lies_ahead_in_order(service: Service) -> None:
     assert len(first["events"]) == 2
     rest = service.call("GET", path, query={"marker": first["events"][-1]["id"]}).json["events"]
     assert [*first["events"], *rest] == events
+
+
+def test_a_lead_that_would_begin_in_the_past_names_the_longest(service: Service) -> None:
+    near: dict[str, Any] = {"start": "2026-11-21T09:20:00Z", "end": "2026-11-21T12:00:00Z"}
+    refused = error(service.call("POST", "/leases", amount(**near, lead="PT30M")), 400)
+    assert (refused["code"], refused["path"]) == ("ensemble.lead_too_long", "lease.lead")
+    assert refused["longest"] == "PT20M"
+    assert grant(service, amount(**near, lead="PT20M")).status_code == 201

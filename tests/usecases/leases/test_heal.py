@@ -99,9 +99,9 @@ def told(world: World, lease: Lease) -> list[dict[str, Any]]:
     ]
 
 
-def drawn(world: World, made: Granted, host: int) -> str:
+def drawn(world: World, made: Granted, host: int, number: int = 7) -> str:
     """A server that Nova has created in the lease, on one of its hosts."""
-    server = named(7)
+    server = named(number)
     name = reservation_class(made.lease.reservations[0].id)
     owner = Consumer(server, TENANT.project_id, "nova", "INSTANCE")
     write = ReplaceAllocations(owner, {world.hosts[host]: {"VCPU": 1, name: 1}}, None)
@@ -318,6 +318,24 @@ def test_a_server_on_a_disabled_host_is_missing_until_it_is_elsewhere(world: Wor
     lookout.look()
     assert (now(here, made.lease).degraded, now(here, made.lease).missing) == (False, 0)
     assert [one["missing"] for one in told(here, made.lease)] == [1, 0]
+
+
+def test_other_servers_that_are_missing_are_told_of_though_they_are_as_many(
+    world: Worlds,
+) -> None:
+    here = world(1, 1)
+    made = here.lease(0, 5, members=2, body=spread(2))
+    here.begin(made.lease.id)
+    servers = {host: drawn(here, made, host, 70 + host) for host in (0, 1)}
+    lookout = Lookout(here.service.parts)
+    set_disabled(here, 0)
+    lookout.look()
+    set_disabled(here, 0, disabled=False)
+    set_disabled(here, 1)
+    lookout.look()
+    Lookout(here.service.parts).look()
+    said = [(one["missing"], one["servers"]) for one in told(here, made.lease)]
+    assert said == [(1, [servers[0]]), (1, [servers[1]])]
 
 
 def test_nobody_misses_a_server_of_a_lease_that_is_over(world: Worlds) -> None:

@@ -4,13 +4,17 @@ from collections.abc import Callable
 
 from tests.usecases.leases.conftest import World, named
 
+from moorage.domain.changes import ReplaceAllocations
+from moorage.domain.consumers import Consumer
 from moorage.domain.ensembles import MemberName
 from moorage.domain.period import MINUTE
 from moorage.testing.service import TENANT
+from moorage.usecases.allocate import allocate
 from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.claim import Second, claim
 from moorage.usecases.claim_outcome import activate
 from moorage.usecases.hold import renew
+from moorage.usecases.leases.cancel import cancel_lease
 
 Make = Callable[..., World]
 
@@ -26,6 +30,24 @@ def test_growth_keeps_the_terms_of_an_ensemble(world: Make) -> None:
     for member in grown.ensemble.members:
         booking = here.booking(member.uuid)
         assert (booking.period.end, booking.preemptible) == (here.at(4), True)
+
+
+def test_a_server_that_presents_a_claim_keeps_the_end_that_was_declared(world: Make) -> None:
+    here = world(16)
+    lease = here.lease(3, 5, vcpu=16)
+    made = here.ensemble(2, until=8, preemptible=True)
+    assert made.decision is not None
+    parts, naming = here.service.parts, here.naming()
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    claim(parts, TENANT, made.decision.id, second, naming)
+    owner = Consumer(named(1), TENANT.project_id, "nova", "INSTANCE")
+    write = ReplaceAllocations(owner, {here.hosts[0]: {"VCPU": 2}}, None)
+    allocate(parts.store, [write], ids=parts.ids, request_id=f"req-{naming.id}")
+    booking = here.booking(named(1))
+    assert (booking.period.end, booking.yields_to) == (here.at(3) - 5 * MINUTE, lease.lease.id)
+    assert booking.declared_end == here.at(8)
+    cancel_lease(parts, TENANT, lease.lease.id)
+    assert here.booking(named(1)).period.end == here.at(8)
 
 
 def test_a_renewed_hold_and_its_server_yield_as_before(world: Make) -> None:

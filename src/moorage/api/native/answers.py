@@ -349,6 +349,8 @@ class Error(Struct, frozen=True, omit_defaults=True):
     diff: list[Difference] = []
     remedies: list[str] = []
     violations: list[Violation] = []
+    longest: str | None = None
+    """The longest lead that a lease may have that starts then."""
     limit: int | None = None
     used: int | None = None
     requested: int | None = None

@@ -11,7 +11,8 @@ import msgspec
 from moorage.api.native import protocol
 from moorage.api.native.answers import BrokenLease, Difference, Error
 from moorage.domain import errors
-from moorage.domain.period import format_instant
+from moorage.domain.leases import LeadTooLong
+from moorage.domain.period import format_duration, format_instant
 from moorage.usecases.members import Oversized, Violated
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Rule:
 TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
     {
         errors.InvalidDescription: Rule(400, "invalid_description", "The description is invalid"),
+        LeadTooLong: Rule(400, "lead_too_long", "The lead would begin in the past"),
         errors.UnknownName: Rule(400, "unknown_name", "It names something that does not exist"),
         errors.UnknownPolicy: Rule(400, "unknown_policy", "No such policy type"),
         errors.Contradiction: Rule(400, "contradiction", "The policies contradict one another"),
@@ -121,6 +123,8 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a
     match error:
         case errors.Contradiction():
             return {"policies": list(error.policies)}
+        case LeadTooLong():
+            return {"path": error.path, "longest": format_duration(error.longest)}
         case errors.InvalidDescription():
             return {"path": error.path, "line": error.line}
         case errors.EventsLost():

@@ -25,6 +25,8 @@ class Stay:
     preemptible: bool = False
     yields_to: str | None = None
     """The lease for which they end at `until`, before their life is over."""
+    declared_end: Instant | None = None
+    """When their life is over, of one that has begun before them."""
     decision: str | None = None
     """The decision whose place they take."""
     priority: int = 0

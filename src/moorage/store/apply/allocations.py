@@ -156,6 +156,8 @@ def _terms(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) ->
 
 def _first_terms(batch: Batch, stay: Stay) -> dict[str, Any]:
     declared = FOREVER if stay.life is None else batch.now + stay.life
+    if stay.declared_end is not None:
+        declared = stay.declared_end
     end = declared if stay.until is None else min(declared, stay.until)
     if end <= batch.now:
         raise InvalidDescription("allocations cannot end in the past", path="until")

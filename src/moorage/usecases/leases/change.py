@@ -22,7 +22,13 @@ from moorage.usecases.leases.carried import promise
 from moorage.usecases.leases.checked import UPDATE, Question, described
 from moorage.usecases.leases.edges import edges
 from moorage.usecases.leases.given_back import given_back
-from moorage.usecases.leases.shaping import check_members, checked_end, checked_start, resized
+from moorage.usecases.leases.shaping import (
+    check_members,
+    checked_end,
+    checked_lead,
+    checked_start,
+    resized,
+)
 from moorage.usecases.leases.view import own_lease
 from moorage.usecases.leases.yielding import yielders
 from moorage.usecases.patience import again
@@ -150,7 +156,7 @@ def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> T
             raise WrongState("the lease has come to its end")
     terms = lease.terms.moved(Period(start, end))
     if start != period.start:
-        terms = checked_start(terms, now)
+        terms = checked_lead(checked_start(terms, now), now)
     return checked_end(limits, terms, now)
 
 

@@ -24,7 +24,12 @@ from moorage.usecases.leases.asking import Brought, Displaced, Granted, LeaseAsk
 from moorage.usecases.leases.carried import promise
 from moorage.usecases.leases.checked import CREATE, Question
 from moorage.usecases.leases.edges import first_edges
-from moorage.usecases.leases.shaping import check_members, checked_end, checked_start
+from moorage.usecases.leases.shaping import (
+    check_members,
+    checked_end,
+    checked_lead,
+    checked_start,
+)
 from moorage.usecases.leases.view import displaced_by
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
@@ -56,8 +61,8 @@ def create_lease(
 
     Raises:
         NotFound: no such ensemble for this caller.
-        InvalidDescription: neither or both of ensemble and description, a window in the past, no
-            members, or as for an ensemble.
+        InvalidDescription: neither or both of ensemble and description, a window or a lead in the
+            past, no members, or as for an ensemble.
         LimitExceeded: too long, too far ahead, too many members or reservations.
         QuotaExceeded: more than its project may lease.
         WrongState: the ensemble is placed, or has a lease.
@@ -83,7 +88,9 @@ def _create(
     parts: Parts, caller: Caller, asked: LeaseAsk, naming: Naming, *, dry_run: bool
 ) -> Granted:
     now = parts.store.now()
-    terms = asked.terms if asked.brought else checked_start(asked.terms, now)
+    terms = asked.terms
+    if asked.brought is None:
+        terms = checked_lead(checked_start(terms, now), now)
     terms = checked_end(parts.limits, terms, now)
     ensemble, generation = _ensemble(parts, caller, asked)
     check_members(parts.limits, ensemble)

@@ -32,7 +32,7 @@ from moorage.usecases.leases import facts
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import PutEffect
@@ -206,11 +206,12 @@ def note(
     lease_id: str,
     missing: int,
     proposal: Mapping[str, object] = NOTHING,
-    servers: Iterable[str] = (),
+    servers: Collection[str] = (),
 ) -> bool:
     """Write into a lease how many members are missing, with a notice to its owner.
 
-    Nothing is written where it is known already, or the lease is over.
+    Nothing is written where it is known already, or the lease is over. Other servers than before
+    are news, however many they are.
 
     Args:
         parts: the ports.
@@ -224,7 +225,10 @@ def note(
     """
     try:
         lease = parts.store.lease(lease_id)
-        if lease.state not in OPEN or (lease.missing, lease.proposal) == (missing, proposal):
+        if lease.state not in OPEN:
+            return True
+        same = (lease.missing, lease.proposal) == (missing, proposal)
+        if same and (not servers or _servers_told(parts.store, lease_id) == set(servers)):
             return True
         now = parts.store.now()
         noted = as_found(lease, missing, proposal, now)
@@ -235,6 +239,21 @@ def note(
     except NotFound:
         return True  # it is gone
     return True
+
+
+def _servers_told(store: Store, lease_id: str) -> set[object]:
+    """The servers that the newest notice of a lease's health names."""
+    found: set[object] = set()
+    marker = None
+    while page := store.effects(lease_id, page=Page(_PAGE, marker)):
+        for one in page:
+            servers = one.details.get("servers")
+            if one.kind is EffectKind.NOTIFY and isinstance(servers, list):
+                found = set(servers)
+        marker = page[-1].id
+        if len(page) < _PAGE:
+            break
+    return found
 
 
 def as_found(lease: Lease, missing: int, proposal: Mapping[str, object], now: Instant) -> Lease:

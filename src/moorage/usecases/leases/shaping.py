@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from moorage.domain.ensembles import Phase
 from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded
+from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import DAY, MINUTE, Period
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
@@ -53,6 +55,20 @@ def checked_start(terms: Terms, now: Instant) -> Terms:
     if period.start < now - LATE or period.end <= now:
         raise InvalidDescription("the start of the lease lies in the past", path="lease.start")
     return terms.moved(Period(now, period.end))
+
+
+def checked_lead(terms: Terms, now: Instant) -> Terms:
+    """The terms with a lead that begins now or later; a lease that begins now has none.
+
+    Raises:
+        LeadTooLong: it would begin in the past, before a lease that begins later.
+    """
+    start = terms.period.start
+    if not terms.lead or start - terms.lead >= now:
+        return terms
+    if start > now and start - terms.lead < now - LATE:
+        raise LeadTooLong(start - now)
+    return replace(terms, lead=max(start - now, 0))
 
 
 def checked_end(limits: Limits, terms: Terms, now: Instant) -> Terms:

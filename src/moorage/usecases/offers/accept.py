@@ -19,7 +19,7 @@ from moorage.usecases.leases.checked import CREATE, Question
 from moorage.usecases.leases.create import check_placeless
 from moorage.usecases.leases.edges import edges
 from moorage.usecases.leases.evict import warnings
-from moorage.usecases.leases.shaping import checked_end, checked_start
+from moorage.usecases.leases.shaping import checked_end, checked_lead, checked_start
 from moorage.usecases.leases.yielding import last_end, yielders
 from moorage.usecases.offers.asking import Acceptance
 from moorage.usecases.offers.over import due_at_once, ended
@@ -85,7 +85,10 @@ def _terms(parts: Parts, lease: Lease, accepted: Acceptance, now: Instant) -> Te
     # An offer whose start has come while it was held begins now.
     if terms.period.start < now < terms.period.end:
         terms = terms.moved(replace(terms.period, start=now))
-    return checked_end(parts.limits, checked_start(terms, now), now)
+    terms = checked_start(terms, now)
+    if terms.lead > offered.lead:  # what is offered is kept free already
+        terms = checked_lead(terms, now)
+    return checked_end(parts.limits, terms, now)
 
 
 @dataclass(frozen=True, eq=False)

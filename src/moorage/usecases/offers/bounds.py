@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import BoundOffers
 from moorage.domain.errors import InvalidDescription, LimitExceeded
-from moorage.domain.leases import Terms
+from moorage.domain.leases import LeadTooLong, Terms
 from moorage.domain.offers import OfferState
 from moorage.domain.period import Period, from_now_on
 from moorage.domain.quotas import too_much_held
@@ -36,13 +36,16 @@ def bounds_of(parts: Parts, asked: OfferAsk) -> Bounds:
     """The range of starts, from now on.
 
     Raises:
-        InvalidDescription: it is in the past, or empty.
+        InvalidDescription: it is in the past, or empty, or its lead would be in the past.
         LimitExceeded: too long, too far ahead, or held for too long.
     """
     now, limits = parts.store.now(), parts.limits
     first = from_now_on(asked.earliest, now)
     if asked.latest is not None and asked.latest < now:
         raise InvalidDescription("the range of starts lies in the past", path="offer.latest_start")
+    if asked.latest is not None and first <= asked.latest < now + asked.lead:
+        raise LeadTooLong(asked.latest - now)
+    first = max(first, now + asked.lead)
     if asked.duration <= 0:
         raise InvalidDescription("an offer lasts some time", path="offer.duration")
     if asked.most < 1:
