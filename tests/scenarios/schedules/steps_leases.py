@@ -18,7 +18,7 @@ from moorage.domain.errors import (
     LimitExceeded,
     WrongState,
 )
-from moorage.domain.leases import LeaseState, Terms
+from moorage.domain.leases import LeadTooLong, LeaseState, Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import TENANT
 from moorage.usecases.claim import Second, claim
@@ -99,6 +99,8 @@ class Grant:
             create_lease(here.parts, TENANT, asked, here.naming())
         except Infeasible:
             return "refused"
+        except LeadTooLong:
+            return "too long a lead"
         return "granted"
 
 
