@@ -77,6 +77,7 @@ class Lease(msgspec.Struct, frozen=True):
     reservations: list[Reservation] = []
     displaced: Displaced = Displaced()
     notified: int | None = None
+    proposed_places: dict[str, str] = {}
 
 
 class Granted(msgspec.Struct, frozen=True):

@@ -83,6 +83,9 @@ class Lease(Struct, frozen=True):
     created_at: str
     updated_at: str
     links: list[Link]
+    proposed_places: dict[str, str] | UnsetType = UNSET
+    """Names of the hosts on which the missing would be after it, by member, where nobody else has
+    to move; operators only."""
     displaced: Displaced | UnsetType = UNSET
     """Who ends early for it; nobody once it is closed. Absent in listings."""
     notified: int | UnsetType = UNSET
