@@ -65,7 +65,7 @@ def _whom(one: Lease) -> str:
     """`the 4th on n4`; without hosts to those who may not know them."""
     places, missing = one.proposed_places, one.missing
     count = sum(reservation.count or 0 for reservation in one.reservations)
-    who = "all" if missing != 1 or not count else f"the {_nth(count)}"
+    who = f"the {_nth(count)}" if missing == 1 and count else "those missing"
     return f"{who} on {' and '.join(sorted(set(places.values())))}" if places else who
 
 
