@@ -159,7 +159,7 @@ def test_the_version(offline: Any, capsys: pytest.CaptureFixture[str]) -> None:
         ("--endpoint http://h:1 decision r", ["release", "renew"]),
         ("--endpoint = http://h:1 decision r", ["release", "renew"]),
         ("--debug claim l", ["list"]),
-        ("lease create --t", ["--template", "--time-limit"]),
+        ("lease create --t", ["--template", "--time-limit", "--times"]),
         ("lease create --template upf --pa", ["--param"]),
         ("--end", ["--endpoint"]),
         ("replay x --f", ["--format"]),

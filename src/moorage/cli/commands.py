@@ -19,6 +19,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "decision": "a joint placement and the hold that keeps it",
         "claim": "one held place, taken for a real server",
         "lease": "places promised for a later period, used until then",
+        "series": "leases that recur",
         "capacity": "how much there is over time, how many fit and when",
         "quota": "what a project may lease and hold",
         "offer": "leases proposed, and held until they expire",
@@ -29,7 +30,6 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "subscription": "events delivered to a URL",
         "flavor": "named sizes of members",
         "topology": "zones, racks and whatever else may fail",
-        "provider": "hosts and what is inside, as the ledger knows them",
         "fleet": "hosts with topology, flavors and load, as one file",
         "sim": "a server over a described fleet, with a clock you set",
         "replay": "solve a saved instance once more and compare",
@@ -135,6 +135,23 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "lease events": (
             f"{_CLI}.lease:Events",
             "List what happens because of a lease and when, with what came of it.",
+        ),
+        "series list": (f"{_CLI}.series:List", "List series of leases, oldest first."),
+        "series show": (
+            f"{_CLI}.series:Show",
+            "Show a series: its rule, its leases, and what of it could not be granted.",
+        ),
+        "series extend": (
+            f"{_CLI}.series_create:Extend",
+            "Add occurrences to a series, after its last one: all of them, or none.",
+        ),
+        "series rename": (
+            f"{_CLI}.series:Rename",
+            "Call a series otherwise, and its leases with it.",
+        ),
+        "series cancel": (
+            f"{_CLI}.series:Cancel",
+            "Cancel the leases of a series that have not started.",
         ),
         "capacity show": (
             f"{_CLI}.capacity:Show",
@@ -321,10 +338,6 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "admin audit": (
             f"{_CLI}.admin_audit:Audit",
             "Look for what is not as it should be: orphans, overages, dangling references.",
-        ),
-        "provider tree": (
-            f"{_CLI}.provider:Tree",
-            "Show a resource provider and all below it, with inventories and traits.",
         ),
         "fleet import": (
             f"{_CLI}.fleet_import:Import",

@@ -33,9 +33,7 @@ def exit_status(error: Exception) -> int:
 def sentence(error: Exception) -> str:
     """One line (an infeasible answer: two) that says what is wrong."""
     if isinstance(error, errors.Infeasible) and error.explanation:
-        from moorage.cli.explanation import told
-
-        return told(error.explanation)
+        return _infeasible(error)
     if isinstance(error, errors.DescriptionMismatch):
         return _mismatch(error)
     if isinstance(error, errors.QuotaExceeded):
@@ -45,6 +43,17 @@ def sentence(error: Exception) -> str:
     if isinstance(error, domain.InvalidDescription):
         return _placed(error)
     return error.message if isinstance(error, domain.MoorageError) else _unexpected(error)
+
+
+def _infeasible(error: errors.Infeasible) -> str:
+    if isinstance(error, errors.SeriesInfeasible):
+        from moorage.cli.told_series import refused
+
+        return refused(error)
+
+    from moorage.cli.explanation import told
+
+    return told(error.explanation)
 
 
 def body(error: Exception) -> object:

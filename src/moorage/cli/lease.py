@@ -48,11 +48,11 @@ def _described(one: Lease) -> RenderableType:
             ("id", one.id),
             ("name", one.name),
             ("project", one.project_id),
-            ("status", one.status),
-            ("degraded", one.degraded or None),
+            ("status", told_lease.status(one)),
+            ("degraded", "yes" if one.degraded else None),
             ("missing", one.missing or None),
             ("proposal", told_lease.proposal(one)),
-            ("notify", None if one.proposal else told_lease.notified(one)),
+            ("notify", told_lease.notified(one)),
             ("guarantee", one.guarantee),
             ("start", minute(one.start)),
             ("end", minute(one.end)),
@@ -65,21 +65,15 @@ def _described(one: Lease) -> RenderableType:
             ("before end", ", ".join(one.before_end) or None),
             ("on end", ", ".join(one.on_end) or None),
             ("binding", told_lease.binding(one)),
+            ("series", told_lease.occurrence(one)),
             ("ensemble", one.ensemble_id),
             ("decision", one.decision_id),
             ("generation", one.generation),
-        ],
-        aside=[
-            ("degraded", False),
-            ("missing", 0),
-            ("notify", told_lease.notified(one)),
-            ("claimed", told_lease.claimed(one)),
-            ("priority", one.priority),
-        ],
+        ]
     )
     held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
     drawn = [(r.role, r.resource_class) for r in one.reservations]
-    parts: list[RenderableType] = [
+    parts = [
         head,
         "",
         table(["role", "flavor", "#places", "#claimed", "#remaining"], held),
@@ -114,12 +108,14 @@ class List(Command):
         parser.add_argument("--all-projects", action="store_true", help="for operators")
         parser.add_argument("--state", choices=STATES, help="only those")
         parser.add_argument("--name", help="only those of this name")
+        parser.add_argument("--series", metavar="SERIES", help="only those of this series")
 
     def act(self, args: argparse.Namespace) -> Shown:
         """List."""
         with self.client() as client:
+            series = None if args.series is None else client.series.find(args.series)
             answer = client.leases.all(
-                name=args.name, state=args.state, all_projects=args.all_projects
+                name=args.name, state=args.state, series=series, all_projects=args.all_projects
             )
         rows = [
             (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told_lease
+from moorage.cli import series_create, told_lease
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
 from moorage.cli.output import FORMATS, Shown
 from moorage.cli.shipped import read_text, reading
 from moorage.cli.template import parameter_argument
-from moorage.cli.times import NOW, TIME_HELP, span, time_of, time_or_now
+from moorage.cli.times import NOW, TIME_HELP, span, time_of, time_or_now, typed
 
 if TYPE_CHECKING:
     from moorage.client.moorage import Moorage
@@ -43,6 +43,8 @@ class Create(Command):
     What is leased is a description (-f), an ensemble that is there and not placed (--ensemble),
     an amount of a flavor (--flavor and --count) or what a template describes (--template and
     --param).
+
+    With --every it recurs: each date gets a lease of its own, and all are granted or none.
     """
 
     examples = """
@@ -51,6 +53,8 @@ class Create(Command):
         moorage lease create --template upf@2 --param count=4 --start 2026-12-07 --duration 1d
         moorage lease create --ensemble shop --start 2026-12-07 --duration 1d --lead 30m \\
           --expiry 2h --before-end notify:PT24H --on-end delete
+        moorage lease create --template shop --start 2026-12-07T08:00 --duration 10h \\
+          --every weekdays --times 20 --zone Europe/Berlin
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -71,6 +75,7 @@ class Create(Command):
         parameter_argument(parser)
         parser.add_argument("--name", help="default: the ensemble's, flavor's or template's")
         _when(parser)
+        series_create.recurring(parser)
         _terms(parser)
         add = parser.add_argument
         add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
@@ -94,18 +99,21 @@ class Create(Command):
             self._usage_error("argument --count: only with --flavor")
         if args.param and args.template is None:
             self._usage_error("argument --param: only with --template")
+        series_create.check(args, self._usage_error)
         if args.project is not None:
             self.app.options.project = args.project
         body = _said(args)
         with self.client() as client:
             body |= _what(client, args)
+            if args.every is not None:
+                return series_create.create(client, args, body)
             answer = client.leases.create(body, dry_run=args.dry_run)
         return Shown(answer.body, told_lease.granted(answer.value, dry_run=args.dry_run))
 
 
 def _when(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--start", type=time_or_now, default=NOW, metavar="T", help=f"now, or {TIME_HELP}")
+    add("--start", type=typed, default=NOW, metavar="T", help=f"now, or {TIME_HELP}")
     end = parser.add_mutually_exclusive_group(required=True)
     end.add_argument("--end", type=time_of, metavar="T", help="when it ends; nobody's any more")
     end.add_argument("--duration", type=span, metavar="4d10h", help="instead of --end")
@@ -136,7 +144,7 @@ def _terms(parser: argparse.ArgumentParser) -> None:
 def _said(args: argparse.Namespace) -> dict[str, Any]:
     """The terms that were said; the others are the service's to choose."""
     said = {
-        "start": None if args.start == NOW else args.start,
+        "start": None if args.start == NOW else _start(args),
         "end": args.end,
         "duration": args.duration,
         "expiry": args.expiry,
@@ -150,6 +158,12 @@ def _said(args: argparse.Namespace) -> dict[str, Any]:
         "time_limit": args.time_limit,
     }
     return {name: value for name, value in said.items() if value is not None}
+
+
+def _start(args: argparse.Namespace) -> str:
+    """An instant; of what recurs as it was typed, the clock of a zone."""
+    text: str = args.start
+    return time_or_now(text) if args.every is None else text
 
 
 def _what(client: Moorage, args: argparse.Namespace) -> dict[str, Any]:

@@ -44,6 +44,12 @@ def time_or_now(text: str) -> str:
     return NOW if text == NOW else time_of(text)
 
 
+def typed(text: str) -> str:
+    """As `time_or_now`, judged but left as it was typed: whose clock it is, is not known yet."""
+    time_or_now(text)
+    return text
+
+
 def span(text: str) -> str:
     """A duration as the API reads it: `4d10h` becomes `P4DT10H`.
 

@@ -100,6 +100,20 @@ class Infeasible(Conflict):
         return found if isinstance(found, dict) else {}
 
 
+class SeriesInfeasible(Infeasible):
+    """Not all occurrences of a series fit; `explanation` says why the first of those does not."""
+
+    @property
+    def occurrences(self) -> list[Mapping[str, Any]]:
+        """Those that do not fit: `index`, `start`, `end`, `why`, `explanation_id`."""
+        return list(self.error.get("occurrences") or ())
+
+    @property
+    def instead(self) -> list[Mapping[str, Any]]:
+        """Changes that were solved: `fits` occurrences, `without` some or from a `start`."""
+        return list(self.error.get("instead") or ())
+
+
 class DescriptionMismatch(Conflict):
     """The second description differs from the first."""
 
@@ -124,6 +138,7 @@ class ServerFault(ApiError):
 
 _BY_CODE: Final[Mapping[str, type[ApiError]]] = {
     "ensemble.infeasible": Infeasible,
+    "ensemble.series_infeasible": SeriesInfeasible,
     "ensemble.contradiction": Contradiction,
     "ensemble.description_mismatch": DescriptionMismatch,
     "ensemble.quota_exceeded": LimitReached,

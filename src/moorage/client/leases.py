@@ -47,6 +47,13 @@ class Displaced(msgspec.Struct, frozen=True):
     consumers: list[DisplacedConsumer] = []
 
 
+class Occurrence(msgspec.Struct, frozen=True):
+    """Which of a series a lease is."""
+
+    series_id: str
+    index: int
+
+
 class Lease(msgspec.Struct, frozen=True):
     """A lease. `generation` is what a change must name; times are RFC 3339."""
 
@@ -75,9 +82,9 @@ class Lease(msgspec.Struct, frozen=True):
     on_end: list[str] = []
     binding: str = ""
     reservations: list[Reservation] = []
+    occurrence: Occurrence | None = None
     displaced: Displaced = Displaced()
     notified: int | None = None
-    proposed_places: dict[str, str] = {}
 
 
 class Granted(msgspec.Struct, frozen=True):
@@ -134,10 +141,20 @@ class LeaseCalls:
         return answer(self._call("GET", f"{_PATH}/{lease_id}"), "lease", Lease)
 
     def all(
-        self, *, name: str | None = None, state: str | None = None, all_projects: bool = False
+        self,
+        *,
+        name: str | None = None,
+        state: str | None = None,
+        series: str | None = None,
+        all_projects: bool = False,
     ) -> Answer[Leases]:
         """Leases of the caller's project, or of all projects, oldest first."""
-        said = {"name": name, "state": state, "all_projects": "true" if all_projects else None}
+        said = {
+            "name": name,
+            "state": state,
+            "series": series,
+            "all_projects": "true" if all_projects else None,
+        }
         asked: dict[str, str | int] = {key: text for key, text in said.items() if text}
         items: list[Any] = []
         while True:

@@ -12,6 +12,7 @@ from moorage.client.hot import Hot
 from moorage.client.leases import LeaseCalls
 from moorage.client.offers import OfferCalls
 from moorage.client.quotas import QuotaCalls
+from moorage.client.series import SeriesCalls
 from moorage.client.templates import Templates
 from moorage.client.transport import Transport
 
@@ -33,6 +34,7 @@ class Moorage:
         self.claims = Claims(transport)
         self.leases = LeaseCalls(transport)
         self.offers = OfferCalls(transport)
+        self.series = SeriesCalls(transport)
         self.explanations = Explanations(transport)
         self.capacity = Capacities(transport)
         self.flavors = Flavors(transport)

@@ -22,6 +22,7 @@
     │   ├── CapacityExceeded          does not fit over the booking's period
     │   ├── ConstraintViolated        breaks min_unit, max_unit or step_size
     │   ├── Infeasible                no placement meets the request (carries the explanation)
+    │   ├── SeriesInfeasible          some occurrences of a series do not fit (says which, and why)
     │   ├── DescriptionMismatch       the second description differs from the first
     │   ├── HoldExpired               the decision's hold has lapsed
     │   ├── OfferOver                 the offer has expired, or was given up
@@ -304,6 +305,22 @@ class Infeasible(Conflict):
         super().__init__(message)
         self.explanation = explanation
         self.stored = stored
+
+
+class SeriesInfeasible(Conflict):
+    """Occurrences of a series do not fit, so none is granted.
+
+    `refused` are those occurrences (`usecases.series.refused`), `of` is how many were asked for;
+    `instead` are changes of the series that a solve has shown to fit.
+    """
+
+    def __init__(
+        self, message: str, *, of: int, refused: tuple[object, ...], instead: tuple[object, ...]
+    ) -> None:
+        super().__init__(message)
+        self.of = of
+        self.refused = refused
+        self.instead = instead
 
 
 class DescriptionMismatch(Conflict):

@@ -51,6 +51,9 @@ def happened(every: Iterable[Change], before: Before) -> Iterator[Happened]:
 
 def _lease(change: changes.PutLease, before: Before) -> Iterator[Happened]:
     lease, old = change.lease, before.lease(change.lease.id)
+    if lease.proposed and lease.occurrence is not None:
+        # What is kept while a series is made is nobody's offer: its grant is told, or nothing.
+        return
     generation = lease.generation if change.generation is None else change.generation + 1
     body = _of_lease(lease)
 
@@ -74,6 +77,8 @@ def _lease(change: changes.PutLease, before: Before) -> Iterator[Happened]:
 
 
 def _of_lease(lease: Lease) -> dict[str, object]:
+    one = lease.occurrence
+    series = {} if one is None else {"series": one.series, "index": one.index}
     return {
         "name": lease.name,
         "status": lease.state.value,
@@ -83,6 +88,7 @@ def _of_lease(lease: Lease) -> dict[str, object]:
         "missing": lease.missing,
         "proposal": _proposed(lease.proposal),
         "ensemble": lease.ensemble_id,
+        **series,
     }
 
 

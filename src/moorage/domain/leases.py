@@ -202,6 +202,16 @@ def reservation_class(reservation_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Which of a series a lease is."""
+
+    series: str
+    """The id of the series."""
+    index: int
+    """From 1; see `domain.series`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """A granted lease. `missing` members have lost their places and got no others."""
 
@@ -222,8 +232,7 @@ class Lease:
     missing: int = 0
     proposal: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """While members are missing: a change after which they would have places, as a solve has
-    shown; the fields of an `EnsembleChange`, and as `places` on which hosts (UUIDs) the missing
-    would be, by member, where nobody else has to move for it. Empty where none was found."""
+    shown; the fields of an `EnsembleChange`. Empty where none was found."""
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """Per edge (`on_start`, `before_end`, `on_end`) what is to be done, as it was written."""
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
@@ -239,6 +248,8 @@ class Lease:
     """Given where it is, or was before it was granted, an offer."""
     serial: int = 0
     """Counts the leases and offers of its project; given when it is written."""
+    occurrence: Occurrence | None = None
+    """Given where it is one of a series; while that is being made, it is an offer, too."""
 
     @property
     def proposed(self) -> bool:

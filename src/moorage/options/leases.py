@@ -63,6 +63,13 @@ LEASES: Final = (
         "Reservations of one lease: the roles of its ensemble.",
     ),
     Setting(
+        "series_occurrences",
+        whole(1, 1_000),
+        "100",
+        "N",
+        "Occurrences of one series, with those that it was extended by.",
+    ),
+    Setting(
         "capacity_buckets",
         whole(0, 2**31 - 1),
         (

@@ -110,6 +110,7 @@ def configure(effective: Effective) -> Settings:
             horizon=value["lease_horizon"],
             buckets=tuple(sorted({0, *value["capacity_buckets"]})),
             reservations=value["lease_reservations"],
+            occurrences=value["series_occurrences"],
             quotas=_quotas(value),
             subscriptions=value["subscriptions"],
             dead_letters=value["dead_letters_kept"],

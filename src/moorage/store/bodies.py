@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Binding
@@ -38,13 +39,15 @@ from moorage.domain.explain import (
     Window,
 )
 from moorage.domain.flavors import Flavor
-from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
+from moorage.domain.leases import Lease, LeaseState, Occurrence, Reservation, Terms, Yielding
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
+from moorage.domain.recurrence import Every, Recurrence, parse_every
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import Reservable, ReservableKind
+from moorage.domain.series import LeftOut, Series
 from moorage.domain.subscriptions import (
     DeadLetter,
     LeaseEdge,
@@ -131,9 +134,11 @@ DECISION: Final = record(
 
 CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)
 
+_TERMS: Final = record(Terms, period=_PERIOD, before_start=unordered(choice(Yielding)))
+
 LEASE: Final = record(
     Lease,
-    terms=record(Terms, period=_PERIOD, before_start=unordered(choice(Yielding))),
+    terms=_TERMS,
     state=choice(LeaseState),
     reservations=each(record(Reservation)),
     binding=choice(Binding),
@@ -141,6 +146,20 @@ LEASE: Final = record(
     annotations=FREE,
     proposal=FREE,
     offer=optional(record(Offer, state=choice(OfferState))),
+    occurrence=optional(record(Occurrence)),
+)
+
+_EVERY: Final[Shape[Every]] = Shape(str, parse_every)
+_WALL: Final[Shape[datetime]] = Shape(datetime.isoformat, datetime.fromisoformat)
+
+SERIES: Final = record(
+    Series,
+    recurrence=record(Recurrence, start=_WALL, every=_EVERY),
+    terms=_TERMS,
+    model=ENSEMBLE,
+    left_out=each(record(LeftOut)),
+    actions=table(each(PLAIN)),
+    objective=choice(Objective),
 )
 
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)

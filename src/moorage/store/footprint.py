@@ -152,6 +152,10 @@ def _put_lease(found: Footprint, change: changes.PutLease) -> None:
         found.ids.add(_quota_of(change.lease.project_id))
 
 
+def _put_series(found: Footprint, change: changes.PutSeries) -> None:
+    found.ids.add(change.series.id)
+
+
 def _expect_lease(found: Footprint, change: changes.ExpectLease) -> None:
     found.ids.add(change.id)
 
@@ -250,6 +254,7 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.PutClaim: _put_claim,
         changes.PutLease: _put_lease,
         changes.ExpectLease: _expect_lease,
+        changes.PutSeries: _put_series,
         changes.PutEffect: _put_effect,
         changes.DropEffects: _drop_effects,
         changes.PutExplanation: _put_explanation,

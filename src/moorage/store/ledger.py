@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
+    from moorage.domain.series import Series
     from moorage.domain.templates import Template
     from moorage.engine.quotas import Lessee
     from moorage.engine.snapshot import Snapshot
@@ -275,22 +276,47 @@ class Ledger:
         project_id: str | None,
         name: str | None = None,
         state: LeaseState | None = None,
+        series_id: str | None = None,
         page: Page = _WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         """See `Store`."""
         value = None if state is None else state.value
-        wanted = read.matching(tables.leases, project_id=project_id, name=name, state=value)
+        wanted = read.matching(
+            tables.leases, project_id=project_id, name=name, state=value, series_id=series_id
+        )
         granted = wanted.where(tables.leases.c.state.not_in(read.PROPOSED))
         return self._listed(tables.leases, bodies.LEASE, granted, page)
 
     def offers(
-        self, *, project_id: str | None, over: bool = False, page: Page = _WHOLE_LEDGER
+        self,
+        *,
+        project_id: str | None,
+        over: bool = False,
+        series_id: str | None = None,
+        page: Page = _WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         """See `Store`."""
         states = read.PROPOSED if over else read.PROPOSED[:1]
         wanted = read.matching(tables.leases, project_id=project_id)
-        proposed = wanted.where(tables.leases.c.state.in_(states))
+        of = tables.leases.c.series_id
+        mine = of.is_(None) if series_id is None else of == series_id
+        proposed = wanted.where(tables.leases.c.state.in_(states), mine)
         return self._listed(tables.leases, bodies.LEASE, proposed, page)
+
+    def series(self, series_id: str) -> Series:
+        """See `Store`."""
+        return read.one(self._backend, tables.series, "series", bodies.SERIES, series_id)
+
+    def all_series(
+        self, *, project_id: str | None, name: str | None = None, page: Page = _WHOLE_LEDGER
+    ) -> Sequence[Series]:
+        """See `Store`."""
+        wanted = read.matching(tables.series, project_id=project_id, name=name)
+        return self._listed(tables.series, bodies.SERIES, wanted, page)
+
+    def occurrences(self, series_ids: Collection[str]) -> Mapping[str, Mapping[LeaseState, int]]:
+        """See `Store`."""
+        return self._backend.read(lambda connection: read.occurrences(connection, series_ids))
 
     def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
         """See `Store`."""

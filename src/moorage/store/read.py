@@ -329,6 +329,26 @@ OF_AN_OFFER: Final = exists().where(
 """Of a row of ensembles: whether it is there for an offer only."""
 
 
+_l = tables.leases.c
+_OCCURRENCES: Final = (
+    select(_l.series_id, _l.state, func.count().label("number"))
+    .where(_l.series_id.in_(bindparam("some", expanding=True)))
+    .group_by(_l.series_id, _l.state)
+)
+
+
+def occurrences(
+    connection: Session, series_ids: Collection[str]
+) -> dict[str, dict[LeaseState, int]]:
+    """How many leases of each of these series are in which state; not what was merely kept."""
+    found: dict[str, dict[LeaseState, int]] = {one: {} for one in series_ids}
+    for some in chunks(series_ids):
+        for row in connection.execute(_OCCURRENCES, {"some": some}):
+            if row.state not in PROPOSED:
+                found[row.series_id][LeaseState(row.state)] = row.number
+    return found
+
+
 def matching(table: Table, **equal: object) -> Select[Any]:
     """The bodies of rows whose columns equal these values; None leaves a column free."""
     query = select(table.c.body)

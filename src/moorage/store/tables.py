@@ -255,6 +255,7 @@ leases = Table(
     Column("name", _NAME, nullable=False, index=True),
     Column("ensemble_id", _UUID, nullable=False, index=True),
     Column("state", _text(16), nullable=False),
+    Column("series_id", _UUID, index=True, comment="The series that it is an occurrence of."),
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
@@ -333,6 +334,18 @@ reservables = Table(
     UniqueConstraint("kind", "id"),
     UniqueConstraint("kind", "name"),
     comment="Hosts and addresses that are offered for reservation.",
+)
+
+series = Table(
+    "series",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    comment="What the leases of a series have in common.",
 )
 
 quotas = Table(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation
     from moorage.domain.leases import Lease
+    from moorage.domain.series import Series
     from moorage.usecases.ports import Caller, Store
 
 
@@ -47,7 +48,7 @@ def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
     return decision
 
 
-def check_generation(stored: Ensemble | Decision | Lease, generation: int | None) -> None:
+def check_generation(stored: Ensemble | Decision | Lease | Series, generation: int | None) -> None:
     """Let a change pass whose caller knows the newest generation, or names none.
 
     Raises:

@@ -54,6 +54,8 @@ class Limits:
     """How far ahead of now a lease may end."""
     reservations: int = 200
     """Roles of one lease."""
+    occurrences: int = 100
+    """Leases that one series may be asked to have, over all its requests together."""
     quotas: QuotaDefaults = field(default_factory=QuotaDefaults)
     """What a project may lease of which nothing is said; `held_members` is told with it."""
     offers: int = 10

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
+    from moorage.domain.series import Series
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.engine.problem import Outcome, Problem
@@ -281,17 +282,35 @@ class Store(Protocol):
         project_id: str | None,
         name: str | None = None,
         state: LeaseState | None = None,
+        series_id: str | None = None,
         page: Page = Page(),
     ) -> Sequence[Lease]:
         """Leases by creation; `project_id` None means every project. Offers are not among them."""
 
     def offers(
-        self, *, project_id: str | None, over: bool = False, page: Page = Page()
+        self,
+        *,
+        project_id: str | None,
+        over: bool = False,
+        series_id: str | None = None,
+        page: Page = Page(),
     ) -> Sequence[Lease]:
         """Offers that nobody has accepted, by creation; with `over` also those that are over.
 
-        Some that are not marked as over may have expired.
+        Some that are not marked as over may have expired. What is kept while a series is made
+        is listed for that series alone.
         """
+
+    def series(self, series_id: str) -> Series:
+        """NotFound if there is none."""
+
+    def all_series(
+        self, *, project_id: str | None, name: str | None = None, page: Page = Page()
+    ) -> Sequence[Series]:
+        """Series by creation; `project_id` None means every project."""
+
+    def occurrences(self, series_ids: Collection[str]) -> Mapping[str, Mapping[LeaseState, int]]:
+        """How many leases of each of these series are in which state."""
 
     def lease_of_reservation(self, reservation_id: str) -> Lease:
         """The lease that has this reservation. NotFound."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.changes import Changeset, DropQuota, PutQuota
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.quotas import UNLIMITED, Quota, QuotaName, too_high, uses_of
-from moorage.engine.quotas import NOBODY, Asked, Ceiling, judge, peak, room
+from moorage.engine.quotas import NOBODY, Asked, Ceiling, Lessee, judge, peak, room
 from moorage.usecases.access import for_operators, sees, visible_project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from moorage.domain.errors import QuotaExceeded
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.quotas import QuotaDefaults
@@ -172,6 +173,35 @@ def check_quota(
         raise refusal
 
 
+class Allowance:
+    """What a project may lease still, as it takes one new lease after the other."""
+
+    def __init__(
+        self, parts: Parts, project_id: str, first: Instant, within: QuotaDefaults
+    ) -> None:
+        """Of leases that start at `first` or later, judged by `within` (see `judged_by`)."""
+        now = parts.store.now()
+        self._now = now
+        self._ceiling = _ceiling(parts, project_id, within)
+        self._others = NOBODY
+        if self._ceiling.counts:
+            since = min(now, first) - parts.limits.quotas.window
+            self._others = parts.store.lessee(project_id, since)
+
+    def refusal(self, lease: Lease) -> QuotaExceeded | None:
+        """Why a new lease may not be beside those that were taken; None: it may."""
+        return judge(self._ceiling, self._others, self._asked(lease), self._now)
+
+    def take(self, lease: Lease) -> None:
+        """Count a lease from now on."""
+        asked, others = self._asked(lease), self._others
+        self._others = Lessee((*others.uses, *asked.uses), (*others.ends, asked.period.end))
+
+    def _asked(self, lease: Lease) -> Asked:
+        terms = lease.terms
+        return Asked(terms.period, uses_of(lease, (), self._now), priority=terms.priority)
+
+
 def quota_allows(parts: Parts, project_id: str, period: Period) -> int | None:
     """How many places one more lease of the project over a period may have; None: any number."""
     now = parts.store.now()
@@ -223,6 +253,7 @@ def _used(
 
 __all__ = [
     "UNLIMITED",
+    "Allowance",
     "ProjectQuota",
     "Standing",
     "check_priority",

@@ -334,6 +334,28 @@ class BrokenLease(Struct, frozen=True):
     why: str
 
 
+class RefusedOccurrence(Struct, frozen=True):
+    """An occurrence of a series that does not fit."""
+
+    index: int
+    start: str
+    end: str
+    why: str
+    explanation_id: str | None
+    """See `/v1/explanations/{id}`; null after a dry run."""
+
+
+class InsteadOfSeries(Struct, frozen=True):
+    """A change of a series that a solve has shown to fit: without some dates, or another start."""
+
+    fits: int
+    """How many occurrences there are then."""
+    without: list[int] | None = None
+    """The numbers of those that `as_many_as_fit` leaves out."""
+    start: str | None = None
+    """The first, by the clock on the wall of the series' zone; with `times` as many as `fits`."""
+
+
 class Error(Struct, frozen=True, omit_defaults=True):
     """What went wrong, in the form of the API-SIG."""
 
@@ -364,6 +386,9 @@ class Error(Struct, frozen=True, omit_defaults=True):
     leases: list[BrokenLease] = []
     earliest: str | None = None
     explanation: Explanation | None = None
+    occurrences: list[RefusedOccurrence] = []
+    """Of a series: those that do not fit; `explanation` is that of the first."""
+    instead: list[InsteadOfSeries] = []
     oldest: str | None = None
     """The cursor from which to go on after events were lost."""
     before: str | None = None

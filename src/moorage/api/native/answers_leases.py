@@ -35,6 +35,14 @@ class DisplacedConsumer(Struct, frozen=True):
     priority: int
 
 
+class Occurrence(Struct, frozen=True):
+    """Which of a series a lease is."""
+
+    series_id: str
+    index: int
+    """From 1, by the dates of its calendar."""
+
+
 class Displaced(Struct, frozen=True):
     """The preemptible servers and members that end early for a lease."""
 
@@ -83,9 +91,8 @@ class Lease(Struct, frozen=True):
     created_at: str
     updated_at: str
     links: list[Link]
-    proposed_places: dict[str, str] | UnsetType = UNSET
-    """Names of the hosts on which the missing would be after it, by member, where nobody else has
-    to move; operators only."""
+    occurrence: Occurrence | UnsetType = UNSET
+    """Given where it is one of a series."""
     displaced: Displaced | UnsetType = UNSET
     """Who ends early for it; nobody once it is closed. Absent in listings."""
     notified: int | UnsetType = UNSET

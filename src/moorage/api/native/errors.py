@@ -50,6 +50,9 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
         errors.CapacityExceeded: Rule(409, "capacity_exceeded", "It does not fit"),
         errors.ConstraintViolated: Rule(409, "constraint_violated", "A unit rule is broken"),
         errors.Infeasible: Rule(409, "infeasible", "No placement meets the request"),
+        errors.SeriesInfeasible: Rule(
+            409, "series_infeasible", "Not all occurrences of the series fit"
+        ),
         errors.DescriptionMismatch: Rule(
             409, "description_mismatch", "The server differs from its description"
         ),

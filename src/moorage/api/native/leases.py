@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         LeasedTemplate,
     )
     from moorage.api.native.requests_offers import OfferedTerms
+    from moorage.api.native.requests_series import SeriesBody
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.leases.create import Granted
 
@@ -75,6 +76,7 @@ def listing(call: Call) -> Reply:
         project_id=call.query.get("project_id"),
         name=call.query.get("name"),
         state=_state(call.query.get("state")),
+        series_id=call.query.get("series"),
         page=page,
     )
     links = call.next_links("leases", [one.id for one in found], page)
@@ -215,7 +217,7 @@ def before_start(words: list[Literal["bounded", "preemptible"]] | None) -> froze
     return frozenset(Yielding if words is None else map(Yielding, words))
 
 
-def actions(body: LeaseBody | OfferedTerms) -> Mapping[str, tuple[str, ...]]:
+def actions(body: LeaseBody | OfferedTerms | SeriesBody) -> Mapping[str, tuple[str, ...]]:
     """What a body wants done at the edges, checked."""
     written: dict[str, object] = {edge.value: getattr(body, edge.value) for edge in Edge}
     try:

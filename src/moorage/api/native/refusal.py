@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from moorage.api.native.answers import Errors
+from moorage.api.native.answers import Error, Errors, InsteadOfSeries, RefusedOccurrence
 from moorage.api.native.errors import told, told_to_tenant
 from moorage.api.native.explaining import explanation_view
-from moorage.api.native.views import violations_view
-from moorage.domain.errors import Infeasible, MoorageError
+from moorage.api.native.views import violations_view, wall
+from moorage.domain.errors import Infeasible, MoorageError, SeriesInfeasible
 from moorage.domain.explain import Explanation
+from moorage.domain.period import format_instant
 from moorage.usecases.members import Violated
+from moorage.usecases.series.asking import Instead, Refused
 
 if TYPE_CHECKING:
     from moorage.api.native.call import Call
@@ -31,7 +33,45 @@ def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
         link = call.link("explanation", "explanations", explanation.id)
         links = [link] if error.stored else found.links
         found = msgspec.structs.replace(found, explanation=view, links=links)
+    if call is not None and isinstance(error, SeriesInfeasible):
+        found = _of_series(call, found, error)
     if call is not None and isinstance(error, Violated):
         violations = violations_view(call, error.violations)
         found = msgspec.structs.replace(found, violations=violations)
     return Errors([found])
+
+
+def _of_series(call: Call, found: Error, error: SeriesInfeasible) -> Error:
+    """The error with the occurrences that do not fit, why the first does not, and what would."""
+    refused = [one for one in error.refused if isinstance(one, Refused)]
+    first = next((one for one in refused if one.explanation is not None), None)
+    explanation = None
+    if first is not None and first.explanation is not None:
+        explanation = explanation_view(call, first.explanation)
+        if not first.stored:
+            explanation = msgspec.structs.replace(explanation, links=[])
+    return msgspec.structs.replace(
+        found,
+        explanation=explanation,
+        occurrences=[_refused(one) for one in refused],
+        instead=[_instead(one) for one in error.instead if isinstance(one, Instead)],
+    )
+
+
+def _refused(one: Refused) -> RefusedOccurrence:
+    period = one.slot.period
+    return RefusedOccurrence(
+        index=one.slot.index,
+        start=format_instant(period.start),
+        end=format_instant(period.end),
+        why=one.why,
+        explanation_id=one.explanation.id if one.explanation and one.stored else None,
+    )
+
+
+def _instead(one: Instead) -> InsteadOfSeries:
+    return InsteadOfSeries(
+        fits=one.fits,
+        without=list(one.without) or None,
+        start=None if one.start is None else wall(one.start),
+    )

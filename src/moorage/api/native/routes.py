@@ -13,6 +13,7 @@ from moorage.api.native import answers_leases as leased
 from moorage.api.native import answers_offers as proposed
 from moorage.api.native import answers_operator as told
 from moorage.api.native import answers_quotas as quoted
+from moorage.api.native import answers_series as recurring
 from moorage.api.native import answers_templates as made
 from moorage.api.native import (
     capacity,
@@ -37,7 +38,9 @@ from moorage.api.native import (
     requests_leases,
     requests_offers,
     requests_quotas,
+    requests_series,
     requests_templates,
+    series,
     subscriptions,
     templates,
     versions,
@@ -86,12 +89,18 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/decisions/{id}/claims", MEMBER, "moorage:claims:create", claims.create, "Take the place of a member for a server", request=requests.ClaimCreate, response=envelopes.OneClaim, status=201, mutates=True),
     Route("GET", "/claims/{id}", READER, "moorage:claims:show", claims.show, "Show a claim", response=envelopes.OneClaim),
     Route("PATCH", "/claims/{id}", MEMBER, "moorage:claims:update", claims.change, "Tell what became of the server", request=requests.ClaimPatch, response=envelopes.OneClaim, mutates=True),
-    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leased.Leases, query=(*PAGE, "name", "state", "project_id", "all_projects")),
+    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leased.Leases, query=(*PAGE, "name", "state", "series", "project_id", "all_projects")),
     Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=requests_leases.LeaseCreate, response=leased.OneLease, status=201, mutates=True),
     Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leased.OneLease),
     Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=requests_leases.LeaseChange, response=leased.OneLease, mutates=True),
     Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, mutates=True),
     Route("GET", "/leases/{id}/events", READER, "moorage:leases:events", leases.events, "List what happens because of a lease", response=leased.LeaseEvents, query=PAGE),
+    Route("GET", "/series", READER, "moorage:series:list", series.listing, "List series of leases, oldest first", response=recurring.SeveralSeries, query=(*PAGE, "name", "all_projects")),
+    Route("POST", "/series", MEMBER, "moorage:series:create", series.create, "Lease places again and again: every occurrence is granted, or none", request=requests_series.SeriesCreate, response=recurring.OneSeries, status=201, mutates=True),
+    Route("GET", "/series/{id}", READER, "moorage:series:show", series.show, "Show a series with its leases", response=recurring.OneSeries),
+    Route("PATCH", "/series/{id}", MEMBER, "moorage:series:update", series.rename, "Call a series and its leases otherwise", request=requests_series.SeriesChange, response=recurring.OneSeries, mutates=True),
+    Route("DELETE", "/series/{id}", MEMBER, "moorage:series:cancel", series.cancel, "Cancel what of a series has not started: all, from a number on, or one", response=recurring.Cancelled, query=("from", "only"), mutates=True),
+    Route("POST", "/series/{id}/extend", MEMBER, "moorage:series:extend", series.extend, "Add occurrences at the end: all of them, or none", request=requests_series.SeriesExtend, response=recurring.OneSeries, mutates=True),
     Route("GET", "/quotas", READER, "moorage:quotas:list", quotas.listing, "What the project may lease and hold, and what it has", response=quoted.Quotas, query=("all_projects",)),
     Route("GET", "/quotas/{project_id}", READER, "moorage:quotas:show", quotas.show, "Show a project's quota and what is used of it", response=quoted.OneQuota),
     Route("PATCH", "/quotas/{project_id}", OPERATOR, "moorage:quotas:update", quotas.change, "Say what a project may lease and hold", request=requests_quotas.QuotaChange, response=quoted.OneQuota, mutates=True),

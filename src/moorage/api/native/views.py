@@ -21,6 +21,7 @@ from moorage.usecases.standing import standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from moorage.api.native.call import Call
     from moorage.domain.decisions import Claim, Decision
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 def instant(when: Instant) -> str | None:
     """An instant on the wire; null for never."""
     return None if when == FOREVER else format_instant(when)
+
+
+def wall(clock: datetime) -> str:
+    """What a clock on a wall shows: seconds only where there are any."""
+    whole = not (clock.second or clock.microsecond)
+    return clock.isoformat(timespec="minutes" if whole else "auto")
 
 
 def any_of(groups: Iterable[frozenset[str]]) -> list[str | list[str]]:

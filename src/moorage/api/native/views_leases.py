@@ -28,7 +28,7 @@ def lease_view(
     displaced: Iterable[Displaced] | None = None,
 ) -> told.Lease:
     """A lease; without `remaining` and `displaced` as listings have it."""
-    terms = lease.terms
+    terms, one = lease.terms, lease.occurrence
     return told.Lease(
         id=lease.id,
         name=lease.name,
@@ -39,7 +39,6 @@ def lease_view(
         degraded=lease.degraded,
         missing=lease.missing,
         proposal=_proposed(lease.proposal),
-        proposed_places=_places(call, lease.proposal),
         generation=lease.generation,
         # Nothing is granted but with a proof; what befalls its hosts afterwards may undo it.
         guarantee="broken" if lease.degraded else "proved",
@@ -70,6 +69,7 @@ def lease_view(
             call.link("decision", "decisions", lease.decision_id),
             call.link("events", "leases", lease.id, "events"),
         ],
+        occurrence=UNSET if one is None else told.Occurrence(one.series, one.index),
         displaced=UNSET if displaced is None else displaced_view(call, displaced),
     )
 
@@ -82,16 +82,6 @@ def _proposed(change: Mapping[str, object]) -> dict[str, Any] | None:
         str(change["subject"]): change["name"],
         str(change["field"]): [plain(change["before"]), plain(change["after"])],
     }
-
-
-def _places(call: Call, change: Mapping[str, object]) -> dict[str, str] | UnsetType:
-    """Where a change that is proposed would put members, by names of hosts; operators only."""
-    places = change.get("places")
-    if not call.caller.operator or not isinstance(places, dict):
-        return UNSET
-    snapshot = call.parts.store.snapshot()
-    rows = {member: snapshot.row_of.get(host) for member, host in places.items()}
-    return {str(one): snapshot.names[row] for one, row in rows.items() if row is not None}
 
 
 def _named(one: Reservation) -> told.Reservation:

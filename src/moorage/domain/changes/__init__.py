@@ -55,6 +55,7 @@ from moorage.domain.changes.own import (
     PutLease,
     PutQuota,
     PutReservable,
+    PutSeries,
     PutSubscription,
     PutTemplate,
     PutTopology,
@@ -126,6 +127,7 @@ __all__ = [
     "PutLease",
     "PutQuota",
     "PutReservable",
+    "PutSeries",
     "PutSubscription",
     "PutTemplate",
     "PutTopology",
@@ -178,6 +180,7 @@ Change: TypeAlias = (
     | PutReservable
     | DropReservable
     | PutQuota
+    | PutSeries
     | DropQuota
     | PutFlavor
     | DeleteFlavor

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.quotas import Quota, QuotaDefaults
     from moorage.domain.reservables import Reservable, ReservableKind
+    from moorage.domain.series import Series
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
@@ -139,6 +140,24 @@ class PutLease:
         if self.generation is None:
             return self.lease
         return replace(self.lease, generation=self.generation + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PutSeries:
+    """Write a series; `generation` is the stored one expected, None for a new one.
+
+    DuplicateName, NotFound, ConcurrentUpdate.
+    """
+
+    series: Series
+    generation: int | None
+
+    @property
+    def stored(self) -> Series:
+        """The series as it is written: one generation on from the one it replaces."""
+        if self.generation is None:
+            return self.series
+        return replace(self.series, generation=self.generation + 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         "name": lease.name,
         "ensemble_id": lease.ensemble_id,
         "state": _listed_as(lease),
+        "series_id": None if lease.occurrence is None else lease.occurrence.series,
         "start_at": lease.terms.period.start,
         "end_at": lease.terms.period.end,
         "generation": lease.generation,

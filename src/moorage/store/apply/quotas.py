@@ -27,7 +27,10 @@ _INSERT: Final = insert(tables.quotas)
 _DELETE: Final = delete(tables.quotas).where(_q.project_id == bindparam("of"))
 _NEW_USES: Final = insert(tables.lease_uses)
 _OFFERS: Final = select(_l.body).where(
-    _l.project_id == bindparam("of"), _l.state == LeaseState.OFFERED.value
+    _l.project_id == bindparam("of"),
+    _l.state == LeaseState.OFFERED.value,
+    # What is kept while a series is made is no offer.
+    _l.series_id.is_(None),
 )
 _NO_USES: Final = delete(tables.lease_uses).where(_u.lease_id == bindparam("of"))
 

@@ -291,8 +291,7 @@ def told(
             "missing": lease.missing,
             "moved": list(moved),
             "servers": sorted(servers),
-            # The owner is told of the change, and not of hosts.
-            "proposal": {name: of for name, of in lease.proposal.items() if name != "places"},
+            "proposal": dict(lease.proposal),
         },
         same=(lease.id, "health", lease.generation),
     )

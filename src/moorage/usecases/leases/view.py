@@ -59,9 +59,12 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     project_id: str | None = None,
     name: str | None = None,
     state: LeaseState | None = None,
+    series_id: str | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[Lease]:
     """The caller's leases, or for operators another or every project's, by creation.
+
+    With `series_id` those that are occurrences of a series: none where that is not there.
 
     Raises:
         Forbidden: a tenant asked for another project's.
@@ -70,7 +73,7 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     project = visible_project(caller, all_projects=all_projects, project_id=project_id)
     if page.marker is not None:
         own_lease(store, caller, page.marker)
-    return store.leases(project_id=project, name=name, state=state, page=page)
+    return store.leases(project_id=project, name=name, state=state, series_id=series_id, page=page)
 
 
 def displaced_by(store: Store, lease: Lease) -> tuple[Displaced, ...]:

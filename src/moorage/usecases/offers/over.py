@@ -53,6 +53,18 @@ def withdraw_offer(parts: Parts, caller: Caller, offer_id: str, *, dry_run: bool
     again(parts, attempt)
 
 
+def give_up(parts: Parts, lease_id: str) -> None:
+    """Let go of what was kept while a series was made; nothing where it is over or granted."""
+
+    def attempt() -> None:
+        lease = parts.store.lease(lease_id)
+        if lease.state is LeaseState.OFFERED:
+            now = parts.store.now()
+            _commit(parts, lease, tuple(ended(parts, lease, OfferState.WITHDRAWN, now)))
+
+    again(parts, attempt)
+
+
 def carry_out(parts: Parts, effect: Effect) -> str:
     """End an offer that has expired, and give back what was to make room for one that is over.
 

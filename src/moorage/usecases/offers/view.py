@@ -31,7 +31,9 @@ def own_offer(store: Store, caller: Caller, offer_id: str) -> tuple[Lease, Offer
         found = store.lease(offer_id)
     except NotFound:
         raise NotFound("offer", offer_id) from None
-    if found.offer is None or not sees(caller, found.project_id):
+    # What is kept while a series is made is no offer to anybody.
+    kept = found.occurrence is not None
+    if found.offer is None or kept or not sees(caller, found.project_id):
         raise NotFound("offer", offer_id)
     return found, found.offer
 

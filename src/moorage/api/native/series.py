@@ -1,0 +1,272 @@
+"""`/v1/series`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import UNSET
+
+from moorage.api.native import answers_series as told
+from moorage.api.native import leases, reading
+from moorage.api.native.call import Call, Reply
+from moorage.api.native.views import wall
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.leases import LeaseState, Yielding
+from moorage.domain.period import format_duration, format_instant, parse_duration
+from moorage.domain.recurrence import parse_every
+from moorage.domain.requests import Objective
+from moorage.domain.series import state_of
+from moorage.usecases.series.asking import Extension, Extent, SeriesAsk
+from moorage.usecases.series.change import cancel_series, rename_series
+from moorage.usecases.series.create import create_series, extend_series
+from moorage.usecases.series.view import list_series, made_of, own_series
+from moorage.usecases.templates import instantiate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.api.native.requests_series import ExtensionBody, SeriesBody
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.leases import Lease
+    from moorage.domain.series import LeftOut, Series
+    from moorage.usecases.series.asking import Made
+
+T = TypeVar("T")
+
+
+def create(call: Call) -> Reply:
+    """POST: grant all occurrences, or say which of them do not fit."""
+    body: SeriesBody = call.body.series
+    made = create_series(
+        call.parts,
+        call.caller,
+        asked(call, body),
+        reading.naming(call, body, body.id),
+        dry_run=call.dry_run,
+    )
+    return _made(call, made, created=True)
+
+
+def listing(call: Call) -> Reply:
+    """GET: a page of series, oldest first."""
+    page = call.page()
+    found = list_series(
+        call.parts.store,
+        call.caller,
+        all_projects=call.flag("all_projects"),
+        name=call.query.get("name"),
+        page=page,
+    )
+    links = call.next_links("series", [one.id for one, _ in found], page)
+    shown = [_view(call, one, counts) for one, counts in found]
+    return Reply(told.SeveralSeries(shown, links, format_instant(call.parts.store.now())))
+
+
+def show(call: Call) -> Reply:
+    """GET: one series with its leases."""
+    store = call.parts.store
+    return _made(call, made_of(store, own_series(store, call.caller, call.path["id"])))
+
+
+def rename(call: Call) -> Reply:
+    """PATCH: call it, and its leases, otherwise."""
+    body = call.body.series
+    made = rename_series(
+        call.parts,
+        call.caller,
+        call.path["id"],
+        body.name,
+        call.expected(body.generation),
+        dry_run=call.dry_run,
+    )
+    return _made(call, made)
+
+
+def extend(call: Call) -> Reply:
+    """POST: grant more occurrences after the last, or say which of them do not fit."""
+    body: ExtensionBody = call.body.series
+    made = extend_series(
+        call.parts,
+        call.caller,
+        call.path["id"],
+        Extension(_extent(body), body.as_many_as_fit, call.may(reading.PRIORITY)),
+        call.expected(body.generation),
+        dry_run=call.dry_run,
+    )
+    return _made(call, made)
+
+
+def cancel(call: Call) -> Reply:
+    """DELETE: cancel what has not started: all of it, from a number on, or one."""
+    since, only = _number(call, "from"), _number(call, "only")
+    if since is not None and only is not None:
+        raise InvalidDescription("give from or only, and not both", path="only")
+    cancelled = cancel_series(
+        call.parts, call.caller, call.path["id"], since=since, only=only, dry_run=call.dry_run
+    )
+    return Reply(told.Cancelled([_occurrence(one) for one in cancelled], call.dry_run))
+
+
+def asked(call: Call, body: SeriesBody) -> SeriesAsk:
+    """What a body asks for.
+
+    Raises:
+        InvalidDescription: it says several things where one is needed or none at all, or its
+            times, durations, members or actions cannot be understood.
+        NotFound: no such template for this caller.
+    """
+    if sum(one is not None for one in (body.ensemble, body.template, body.amount)) != 1:
+        raise InvalidDescription(
+            "give one of ensemble, template and amount, and not more: each occurrence is of an"
+            " ensemble of its own",
+            path="series",
+        )
+    return SeriesAsk(
+        name=body.name,
+        description=_description(call, body),
+        every=_read("series.every", parse_every, body.every),
+        duration=_read("series.duration", parse_duration, body.duration),
+        extent=_extent(body),
+        start=None if body.start is None else _wall(body.start),
+        zone=body.zone,
+        lead=leases.span(body.lead, "series.lead") or 0,
+        cleaning=leases.span(body.cleaning, "series.cleaning") or 0,
+        expiry=leases.span(body.expiry, "series.expiry"),
+        priority=body.priority,
+        before_start=leases.before_start(body.before_start),
+        actions=leases.actions(body),
+        objective=Objective(body.objective),
+        seed=body.seed,
+        time_limit=reading.duration(body.time_limit, "series.time_limit"),
+        as_many_as_fit=body.as_many_as_fit,
+        any_priority=call.may(reading.PRIORITY),
+    )
+
+
+def _description(call: Call, body: SeriesBody) -> EnsembleDescription:
+    if body.template is not None:
+        template = body.template
+        return instantiate(call.parts.store, call.caller, template.name, template.parameters)
+    if body.ensemble is not None:
+        return leases.described(body.ensemble, body.name)
+    assert body.amount is not None, "one of the three is given"
+    return leases.amounting(body.amount, body.name)
+
+
+def _extent(body: SeriesBody | ExtensionBody) -> Extent:
+    if (body.times is None) is (body.until_date is None):
+        raise InvalidDescription("give times or until_date, and not both", path="series.times")
+    if body.until_date is None:
+        return Extent(times=body.times)
+    try:
+        return Extent(until=date.fromisoformat(body.until_date))
+    except ValueError:
+        raise InvalidDescription(
+            f"not a date such as 2026-12-24: {body.until_date!r}", path="series.until_date"
+        ) from None
+
+
+def _read(path: str, read: Callable[[str], T], text: str) -> T:
+    """What a reader makes of a text; where that cannot be understood, with its place."""
+    try:
+        return read(text)
+    except InvalidDescription as error:
+        raise InvalidDescription(error.message, path=path) from None
+
+
+def _wall(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidDescription(
+            f"not a time such as 2026-12-07T08:00: {text!r}", path="series.start"
+        ) from None
+
+
+def _number(call: Call, name: str) -> int | None:
+    text = call.query.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
+        raise InvalidDescription(f"{name} is the number of an occurrence, not {text!r}", path=name)
+    return int(text[:9])
+
+
+# --- shown ------------------------------------------------------------------------------------
+
+
+def _made(call: Call, made: Made, *, created: bool = False) -> Reply:
+    series, dry = made.series, made.dry_run
+    counts = Counter(one.state for one in made.leases)
+    occurrences = [_occurrence(one, dry_run=dry and created) for one in made.leases]
+    return Reply(
+        told.OneSeries(
+            _view(call, series, counts, occurrences),
+            dry_run=dry,
+            computed_at=format_instant(made.snapshot.taken_at),
+            revision=made.snapshot.revision,
+        ),
+        status=200 if dry else None,
+        generation=None if dry else series.generation,
+        location=f"{call.base}/series/{series.id}" if created and not dry else None,
+    )
+
+
+def _view(
+    call: Call,
+    series: Series,
+    counts: Mapping[LeaseState, int],
+    occurrences: list[told.Occurrence] | None = None,
+) -> told.Series:
+    terms, recurrence = series.terms, series.recurrence
+    length = terms.period.end - terms.period.start
+    return told.Series(
+        id=series.id,
+        name=series.name,
+        project_id=series.project_id,
+        user_id=series.user_id,
+        status=state_of(series, counts.keys(), call.parts.store.now()).value,
+        generation=series.generation,
+        every=str(recurrence.every),
+        start=wall(recurrence.start),
+        zone=recurrence.zone,
+        duration=format_duration(length),
+        times=series.reach,
+        granted=sum(counts.values()),
+        closed=counts.get(LeaseState.CLOSED, 0),
+        places=len(series.model.members),
+        lead=format_duration(terms.lead),
+        cleaning=format_duration(terms.cleaning),
+        expiry=None if terms.expiry is None else format_duration(terms.expiry),
+        priority=terms.priority,
+        before_start=[one.value for one in Yielding if one in terms.before_start],
+        on_start=list(series.actions.get("on_start", ())),
+        before_end=list(series.actions.get("before_end", ())),
+        on_end=list(series.actions.get("on_end", ())),
+        left_out=[_left_out(one) for one in series.left_out],
+        created_at=format_instant(series.created_at),
+        updated_at=format_instant(series.updated_at),
+        links=[call.link("self", "series", series.id)],
+        occurrences=UNSET if occurrences is None else occurrences,
+    )
+
+
+def _occurrence(lease: Lease, *, dry_run: bool = False) -> told.Occurrence:
+    assert lease.occurrence is not None, "only leases of series are shown so"
+    return told.Occurrence(
+        index=lease.occurrence.index,
+        lease_id=None if dry_run else lease.id,
+        handle=lease.handle,
+        name=lease.name,
+        status=LeaseState.PENDING.value if lease.proposed else lease.state.value,
+        start=format_instant(lease.terms.period.start),
+        end=format_instant(lease.terms.period.end),
+        degraded=lease.degraded,
+    )
+
+
+def _left_out(one: LeftOut) -> told.LeftOut:
+    start, end = format_instant(one.start), format_instant(one.end)
+    return told.LeftOut(one.index, start, end, one.why, one.explanation)

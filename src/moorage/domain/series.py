@@ -1,0 +1,96 @@
+"""Series: one lease after the other, of one description, at the dates of a recurrence (ADR-0013).
+
+Each occurrence is a lease like any other, with an ensemble of its own; a series says what they have
+in common, and how far its calendar has been used. Occurrences are counted from 1 by their dates:
+one that was left out, or cancelled, keeps its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.leases import LeaseState
+from moorage.domain.requests import Objective
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Terms
+    from moorage.domain.period import Duration, Instant, Period
+    from moorage.domain.recurrence import Recurrence
+
+
+class SeriesState(StrEnum):
+    """What its leases make of a series; nobody writes it down."""
+
+    PENDING = "pending"
+    """The start of its first occurrence lies ahead."""
+    ACTIVE = "active"
+    """That has come, and some leases are not closed."""
+    CLOSED = "closed"
+    """All are closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One occurrence of a calendar: its number, and when it is."""
+
+    index: int
+    """From 1."""
+    period: Period
+    """The tenant's: without lead and cleaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An occurrence that was not granted where as many as possible were asked for."""
+
+    index: int
+    start: Instant
+    end: Instant
+    why: str
+    """In a sentence."""
+    explanation: str | None = None
+    """The id of the stored explanation, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What the leases of a series have in common."""
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str
+    recurrence: Recurrence
+    terms: Terms
+    """Of the first occurrence; the others have the same, at their dates."""
+    model: Ensemble
+    """What each occurrence is of; nothing is stored under its own id."""
+    reach: int
+    """How many occurrences of the calendar have been asked for, granted or not."""
+    left_out: tuple[LeftOut, ...] = ()
+    actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    objective: Objective = Objective.SPREAD
+    seed: int = 0
+    time_limit: Duration | None = None
+    digest: str = ""
+    """Fingerprint of the request that made it."""
+    generation: int = 0
+    created_at: Instant = 0
+    updated_at: Instant = 0
+
+    def called(self, index: int) -> str:
+        """What an occurrence is called, until somebody calls it otherwise."""
+        return f"{self.name}-{index}"
+
+
+def state_of(series: Series, states: Collection[LeaseState], now: Instant) -> SeriesState:
+    """The state at `now` of a series whose leases are in these."""
+    if all(one is LeaseState.CLOSED for one in states):
+        return SeriesState.CLOSED
+    return SeriesState.PENDING if now < series.terms.period.start else SeriesState.ACTIVE

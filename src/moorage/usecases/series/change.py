@@ -1,0 +1,142 @@
+"""Call a series otherwise, and cancel what of it has not started."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import Changeset, PutLease, PutSeries
+from moorage.domain.errors import Busy, NotFound, StaleGeneration, WrongState
+from moorage.domain.leases import LeaseState
+from moorage.usecases.access import check_generation
+from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.patience import again
+from moorage.usecases.series.view import leases_of, made_of, own_series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.leases import Lease
+    from moorage.domain.series import Series
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.series.asking import Made
+
+_UNBEGUN: Final = frozenset({LeaseState.PENDING, LeaseState.STARTING})
+_TRIES: Final = 5
+
+
+def rename_series(
+    parts: Parts,
+    caller: Caller,
+    series_id: str,
+    name: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Made:
+    """Call a series and its leases otherwise, in one step; leases with names of their own stay.
+
+    Raises:
+        NotFound: no such series for this caller.
+        StaleGeneration: it has another generation.
+    """
+    store = parts.store
+
+    def attempt() -> Made:
+        series = own_series(store, caller, series_id)
+        check_generation(series, generation)
+        now = store.now()
+        renamed = replace(series, name=name, updated_at=now)
+        leases = [
+            (one, replace(one, name=new, updated_at=now))
+            for one in leases_of(store, series)
+            for new in _called(series, renamed, one)
+        ]
+        if dry_run:
+            return replace(made_of(store, renamed), dry_run=True)
+        store.commit(
+            Changeset(
+                (
+                    PutSeries(renamed, series.generation),
+                    *(PutLease(new, one.generation) for one, new in leases),
+                )
+            )
+        )
+        return made_of(store, store.series(series_id))
+
+    return again(parts, attempt)
+
+
+def _called(series: Series, renamed: Series, lease: Lease) -> tuple[str, ...]:
+    """The new name of a lease that is called as the series says."""
+    assert lease.occurrence is not None, "it is one of the series"
+    index = lease.occurrence.index
+    return (renamed.called(index),) if lease.name == series.called(index) else ()
+
+
+def cancel_series(
+    parts: Parts,
+    caller: Caller,
+    series_id: str,
+    *,
+    since: int | None = None,
+    only: int | None = None,
+    dry_run: bool = False,
+) -> tuple[Lease, ...]:
+    """Cancel the leases of a series that have not started; those that have go on.
+
+    Each is cancelled by itself: should the service end meanwhile, the same request goes on.
+
+    Args:
+        parts: the service's.
+        caller: whose series it is.
+        series_id: which.
+        since: from this occurrence on; None: from the first.
+        only: this occurrence alone.
+        dry_run: judge only.
+
+    Returns:
+        The leases that were cancelled, or would be.
+
+    Raises:
+        NotFound: no such series for this caller, or it has no such occurrence.
+        WrongState: the occurrence has started or is over; or none is left that has not.
+        Busy: the ledger moved too often.
+    """
+    chosen = _chosen(parts.store, caller, series_id, since, only)
+    each = (_cancelled(parts, caller, one, dry_run=dry_run) for one in chosen)
+    return tuple(one for one in each if one is not None)
+
+
+def _cancelled(parts: Parts, caller: Caller, lease: Lease, *, dry_run: bool) -> Lease | None:
+    """The lease, cancelled; None where it has begun meanwhile, or somebody else was quicker."""
+    for _ in range(_TRIES):
+        try:
+            return cancel_lease(parts, caller, lease.id, lease.generation, dry_run=dry_run)
+        except StaleGeneration:
+            lease = parts.store.lease(lease.id)
+            if lease.state not in _UNBEGUN:
+                return None
+    raise Busy("others changed the leases of the series too often meanwhile")
+
+
+def _chosen(
+    store: Store, caller: Caller, series_id: str, since: int | None, only: int | None
+) -> Sequence[Lease]:
+    series = own_series(store, caller, series_id)
+    every = {one.occurrence.index: one for one in leases_of(store, series) if one.occurrence}
+    if only is not None:
+        if only not in every:
+            raise NotFound("occurrence", f"{only} of series {series.name}")
+        if every[only].state not in _UNBEGUN:
+            raise WrongState(
+                f"occurrence {only} is {every[only].state}: it is {every[only].called}"
+            )
+        return [every[only]]
+    chosen = [
+        one for index, one in every.items() if one.state in _UNBEGUN and index >= (since or 1)
+    ]
+    if not chosen:
+        raise WrongState("no occurrence is left that has not started")
+    return chosen

@@ -1,0 +1,258 @@
+"""Grant a series, or more of one: all of its occurrences, or it is refused with the reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import (
+    Busy,
+    DuplicateName,
+    HoldExpired,
+    InvalidDescription,
+    NotFound,
+    SeriesInfeasible,
+    WrongState,
+)
+from moorage.domain.lease_actions import read_actions
+from moorage.domain.leases import Terms
+from moorage.domain.period import DAY, EARLIEST, LATEST, Period, format_instant, to_datetime
+from moorage.domain.recurrence import Recurrence, wall_of
+from moorage.domain.series import LeftOut, Series, SeriesState
+from moorage.usecases.access import check_generation, sees
+from moorage.usecases.create_ensemble import described
+from moorage.usecases.digest import same_request
+from moorage.usecases.leases.shaping import check_members, checked_lead, checked_start
+from moorage.usecases.limits import time_limit_within
+from moorage.usecases.offers.over import give_up
+from moorage.usecases.proposal import Naming
+from moorage.usecases.quotas import judged_by
+from moorage.usecases.series.asking import Extension, Made, Refused, SeriesAsk, Wanted
+from moorage.usecases.series.instead import other_starts, without
+from moorage.usecases.series.making import Making
+from moorage.usecases.series.slots import slots, zone_of
+from moorage.usecases.series.view import made_of, own_series, status
+from moorage.usecases.soundness import check_names, check_policies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from moorage.domain.period import Instant
+    from moorage.domain.series import Slot
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.series.asking import Instead
+
+__all__ = ["Extension", "SeriesAsk", "create_series", "extend_series"]
+
+_TRIES = 2
+"""How often all of it is kept anew where something was kept no more when all was there."""
+_LONGEST_NAME = 255
+_FIRST_YEAR, _LAST_YEAR = (to_datetime(one).year for one in (EARLIEST, LATEST - 366 * DAY))
+
+
+def create_series(
+    parts: Parts, caller: Caller, asked: SeriesAsk, naming: Naming, *, dry_run: bool = False
+) -> Made:
+    """Grant every occurrence of a series, each as a lease, in one transaction; or none.
+
+    With `as_many_as_fit` those that can be granted are, and the series says which cannot. The
+    same request under the same id gets the series that it got before.
+
+    Raises:
+        InvalidDescription: no such zone, no occurrence, some that overlap one another, a first
+            start in the past, or as for a lease.
+        LimitExceeded: too many occurrences, or as for a lease.
+        QuotaExceeded: more than its project may lease.
+        SeriesInfeasible: not all fit, or none does; it says which, why, and what would.
+        DuplicateName: the id was used by another request.
+        CheckRefused: the operator's own check says no.
+        Busy: time ran out, the ledger moved too often, or the check gives no answer.
+    """
+    if (made := _made_before(parts, caller, naming)) is not None:
+        return made
+    series, every = _described(parts, caller, asked, naming)
+    try:
+        within = judged_by(parts.limits, any_priority=asked.any_priority)
+        wanted = Wanted(series, every, within, as_many_as_fit=asked.as_many_as_fit, dry_run=dry_run)
+        return _Granting(parts, caller, wanted).made()
+    except (DuplicateName, SeriesInfeasible):
+        # The same request on another connection was quicker: both get one answer.
+        if (made := _made_before(parts, caller, naming)) is not None:
+            return made
+        raise
+
+
+def extend_series(
+    parts: Parts,
+    caller: Caller,
+    series_id: str,
+    asked: Extension,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Made:
+    """Grant more occurrences of a series, which follow its last one; all of them, or none.
+
+    Raises:
+        NotFound: no such series for this caller.
+        StaleGeneration: it has another generation.
+        WrongState: all of its leases are closed.
+        MoorageError: as `create_series`.
+    """
+    store = parts.store
+    series = own_series(store, caller, series_id)
+    check_generation(series, generation)
+    if status(store, series) is SeriesState.CLOSED:
+        raise WrongState("the series is closed: all of its leases are")
+    every = slots(
+        parts.limits,
+        series.recurrence,
+        series.terms,
+        asked.extent,
+        after=series.reach,
+        now=store.now(),
+    )
+    if every[0].period.start < store.now():
+        start = format_instant(every[0].period.start)
+        raise InvalidDescription(f"the next occurrence, at {start}, lies in the past")
+    within = judged_by(parts.limits, any_priority=asked.any_priority)
+    wanted = Wanted(series, every, within, series.generation, asked.as_many_as_fit, dry_run)
+    return _Granting(parts, caller, wanted).made()
+
+
+class _Granting:
+    """One request for occurrences, from looking to granting."""
+
+    def __init__(self, parts: Parts, caller: Caller, wanted: Wanted) -> None:
+        self._parts = parts
+        self._caller = caller
+        self._wanted = wanted
+
+    def made(self) -> Made:
+        """The series with the leases that are granted now, or would be."""
+        for _ in range(_TRIES):
+            try:
+                return self._made()
+            except HoldExpired:
+                continue
+        raise Busy("what was kept for the series lapsed before all of it was there")
+
+    def _made(self) -> Made:
+        parts, store, wanted = self._parts, self._parts.store, self._wanted
+        if not wanted.dry_run:
+            # What a request left that was cut off is not to be in the way of the next.
+            for one in store.offers(project_id=None, series_id=wanted.series.id):
+                give_up(parts, one.id)
+        making = Making(parts, self._caller, wanted)
+        leases = making.kept()
+        if making.refused and not (wanted.as_many_as_fit and leases):
+            raise self._refusal(making.refused)
+        now = store.now()
+        series = replace(
+            wanted.series,
+            reach=wanted.slots[-1].index,
+            left_out=(*wanted.series.left_out, *_left_out(making.refused)),
+            created_at=wanted.series.created_at or now,
+            updated_at=now,
+        )
+        if wanted.dry_run:
+            return Made(series, leases, store.snapshot(), dry_run=True)
+        making.grant(series)
+        return made_of(store, store.series(series.id))
+
+    def _refusal(self, refused: Sequence[Refused]) -> SeriesInfeasible:
+        count, of = len(refused), len(self._wanted.slots)
+        verb = "does" if count == 1 else "do"
+        told = f"{count} of {of} occurrences {verb} not fit"
+        return SeriesInfeasible(
+            told, of=of, refused=tuple(refused), instead=tuple(self._instead(refused))
+        )
+
+    def _instead(self, refused: Sequence[Refused]) -> Iterable[Instead]:
+        wanted = self._wanted
+        yield from without(wanted.slots, refused)
+        if wanted.generation is None and all(one.explanation for one in refused):
+            yield from other_starts(self._parts, wanted, refused)
+
+
+def _left_out(refused: Iterable[Refused]) -> Iterable[LeftOut]:
+    for one in refused:
+        period = one.slot.period
+        known = one.explanation.id if one.explanation is not None and one.stored else None
+        yield LeftOut(one.slot.index, period.start, period.end, one.why, known)
+
+
+def _described(
+    parts: Parts, caller: Caller, asked: SeriesAsk, naming: Naming
+) -> tuple[Series, Sequence[Slot]]:
+    """The series as it will be stored, yet without leases, and its occurrences."""
+    store, limits = parts.store, parts.limits
+    now = store.now()
+    recurrence, terms = _calendar(asked, now)
+    every = list(slots(limits, recurrence, terms, asked.extent, after=0, now=now))
+    every[0] = replace(every[0], period=terms.period)
+    checked_lead(terms, now)
+    if asked.time_limit is not None:
+        time_limit_within(limits, asked.time_limit)
+    if len(asked.name) + len(f"-{limits.occurrences}") > _LONGEST_NAME:
+        raise InvalidDescription("the name is too long for names of its leases", path="series.name")
+    model = described(parts, caller, asked.description, Naming(parts.ids.uuid()))
+    check_policies(store.snapshot().topology, model)
+    check_names(store, caller, store.snapshot(), model)
+    check_members(limits, model)
+    series = Series(
+        id=naming.id,
+        project_id=caller.project_id,
+        user_id=caller.user_id,
+        name=asked.name,
+        recurrence=recurrence,
+        terms=terms,
+        model=model,
+        reach=0,
+        actions=read_actions(asked.actions),
+        objective=asked.objective,
+        seed=asked.seed,
+        time_limit=asked.time_limit,
+        digest=naming.digest,
+    )
+    return series, every
+
+
+def _calendar(asked: SeriesAsk, now: Instant) -> tuple[Recurrence, Terms]:
+    """When it recurs, and the terms of its first occurrence.
+
+    Raises:
+        InvalidDescription: no such zone, no time, or as for a lease.
+    """
+    zone = zone_of(asked.zone)
+    if asked.duration <= 0:
+        raise InvalidDescription("a lease lasts some time", path="series.duration")
+    wall = wall_of(now, zone) if asked.start is None else asked.start
+    if not _FIRST_YEAR < wall.year < _LAST_YEAR:
+        raise InvalidDescription(f"no time that can be: {wall.isoformat()}", path="series.start")
+    if wall.tzinfo is not None:
+        wall = wall.astimezone(zone).replace(tzinfo=None, fold=0)
+    recurrence = Recurrence(wall, asked.zone, asked.every)
+    start = next(recurrence.starts(zone))
+    period = Period(start, start + asked.duration)
+    terms = Terms(
+        period, asked.lead, asked.cleaning, asked.expiry, asked.priority, asked.before_start
+    )
+    try:
+        return recurrence, checked_start(terms, now)
+    except InvalidDescription as error:
+        raise InvalidDescription(error.message, path="series.start") from None
+
+
+def _made_before(parts: Parts, caller: Caller, naming: Naming) -> Made | None:
+    if not naming.digest:  # an id that nobody gave, and nobody has
+        return None
+    try:
+        known = parts.store.series(naming.id)
+    except NotFound:
+        return None
+    if not sees(caller, known.project_id):
+        raise DuplicateName("series", naming.id)
+    same_request("series", naming.id, stored=known.digest, given=naming.digest)
+    return made_of(parts.store, known)

@@ -1,0 +1,139 @@
+"""Make leases of all that is kept for a series, in one transaction.
+
+No place is looked for any more: what is kept stands as it was decided, whoever else commits
+meanwhile. So granting it is to write that it stays, and nothing of it stays if not all does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import (
+    Changeset,
+    DropEffects,
+    PutBookings,
+    PutDecision,
+    PutEffect,
+    PutLease,
+    PutSeries,
+)
+from moorage.domain.errors import (
+    CapacityExceeded,
+    ConcurrentUpdate,
+    ConstraintViolated,
+    HoldExpired,
+    ProviderConflict,
+)
+from moorage.domain.leases import LeaseState, LeaseStep, lease_after
+from moorage.usecases.leases.carried import promise
+from moorage.usecases.leases.edges import edges
+from moorage.usecases.leases.evict import warnings
+from moorage.usecases.leases.yielding import last_end, yielders
+from moorage.usecases.patience import again
+from moorage.usecases.standing import standing
+from moorage.usecases.writing import member_consumer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.quotas import QuotaDefaults
+    from moorage.domain.series import Series
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.series.asking import Wanted
+
+
+def granted(parts: Parts, kept: Sequence[Lease], series: Series, wanted: Wanted) -> None:
+    """Write a series and make leases of what is kept for it.
+
+    Args:
+        parts: where it is kept.
+        kept: the leases as they were kept; whether the operator's check has allowed them.
+        series: as it becomes.
+        wanted: what was asked for.
+
+    Raises:
+        HoldExpired: something is kept no more.
+        QuotaExceeded: others of the project took meanwhile what is left.
+        DuplicateName, ConcurrentUpdate: somebody else wrote the series.
+        Busy: the ledger moved too often.
+    """
+
+    def attempt() -> None:
+        # Together, because changes of one kind that follow one another are fewer statements.
+        every: dict[type, list[Change]] = {kind: [] for kind in _ORDER}
+        snapshot, now = parts.store.snapshot(), parts.store.now()
+        for one in kept:
+            for change in _Granting(parts, snapshot, one, wanted.within, now).changes():
+                every[type(change)].append(change)
+        fresh = PutSeries(replace(series, updated_at=now), wanted.generation)
+        changes = [change for kind in _ORDER for change in every[kind]]
+        try:
+            parts.store.commit(Changeset((*changes, fresh)))
+        except (CapacityExceeded, ConstraintViolated, ProviderConflict) as overtaken:
+            raise ConcurrentUpdate(overtaken.message, subject=kept[0].id) from overtaken
+
+    again(parts, attempt, must_know=lambda error: error.subject == series.id)
+
+
+_ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
+"""Kinds of changes, in the order in which they are written: quotas are judged by all leases."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Granting:
+    """One occurrence on its way from an offer to a lease."""
+
+    parts: Parts
+    snapshot: Snapshot
+    kept: Lease
+    within: QuotaDefaults
+    now: Instant
+
+    def changes(self) -> Iterator[Change]:
+        """What is written of it.
+
+        Raises:
+            HoldExpired: it is kept no more.
+        """
+        store, now = self.parts.store, self.now
+        stored = store.lease(self.kept.id)
+        if stored.offer is None or stored.state is not LeaseState.OFFERED:
+            raise HoldExpired("what was kept for the series was given up meanwhile")
+        ensemble = store.ensemble(stored.ensemble_id)
+        lease = replace(
+            stored,
+            state=lease_after(stored.state, LeaseStep.ACCEPT),
+            offer=None,
+            units=len(ensemble.members),
+            checked=self.kept.checked,
+            updated_at=now,
+        )
+        ends = promise(lease).expires_at
+        decision = store.decision(stored.decision_id)
+        lasting = replace(decision, expires_at=ends, hold=ends - now, updated_at=now)
+        yield PutDecision(lasting, decision.generation, not_after=decision.expires_at)
+        stand = standing(self.snapshot, ensemble)
+        for member in ensemble.members:
+            if member.name not in stand.bookings:
+                raise HoldExpired("what was kept for the series has lapsed")
+            lasting_there = tuple(
+                replace(one, lapses_at=ends) for one in stand.bookings[member.name]
+            )
+            yield PutBookings(member_consumer(ensemble, member), lasting_there)
+        yield PutLease(lease, stored.generation, self.within)
+        yield from edges(lease, self.parts.ids, now)
+        yield from self._told(decision)
+
+    def _told(self, decision: Decision) -> Iterator[Change]:
+        """Warnings for those who have an end since it was kept."""
+        end = last_end(decision.created_at, decision.period.start, self.parts.limits.notice)
+        if end is not None:
+            store = self.parts.store
+            silent = [one for one in yielders(store, self.kept.id) if one.end <= end]
+            yield from warnings(store, silent, decision)

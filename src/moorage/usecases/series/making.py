@@ -1,0 +1,274 @@
+"""Keep one occurrence after the other, then grant all that are kept at once.
+
+What is kept is an offer in the ledger (ADR-0011): it lapses by itself, so whenever whoever makes a
+series dies nothing is left of it, and nothing of it is a lease before all of it is.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import PutLease
+from moorage.domain.errors import CheckRefused, Infeasible, MoorageError, QuotaExceeded
+from moorage.domain.explain import Explanation
+from moorage.domain.leases import Lease, LeaseState, Occurrence, Reservation
+from moorage.domain.offers import Offer
+from moorage.domain.period import MINUTE, SECOND, format_instant
+from moorage.usecases.joint import Ask
+from moorage.usecases.leases.checked import CREATE, Question
+from moorage.usecases.leases.edges import first_edges
+from moorage.usecases.leases.shaping import checked_lead
+from moorage.usecases.offers.over import give_up
+from moorage.usecases.patience import again
+from moorage.usecases.proposal import Naming, Promise, Proposal
+from moorage.usecases.quotas import Allowance
+from moorage.usecases.series.asking import Refused
+from moorage.usecases.series.grant import granted
+from moorage.usecases.settle import settle, unplaced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Duration
+    from moorage.domain.series import Series, Slot
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.proposal import Settled
+    from moorage.usecases.series.asking import Wanted
+
+KEPT: Final[Duration] = 5 * MINUTE
+"""How long occurrences are kept while the others are looked for."""
+_BY_NAME: Final = frozenset({"policy", "booked", "stay"})
+"""Elements of a conflict whose name alone says what they are."""
+_LEAST: Final[Duration] = SECOND // 20
+"""What any explanation may take, once all the time for those of one series is used."""
+
+
+class Making:
+    """Makes leases of the occurrences of one series."""
+
+    def __init__(self, parts: Parts, caller: Caller, wanted: Wanted) -> None:
+        self.refused: list[Refused] = []
+        self._parts = parts
+        self._caller = caller
+        self._wanted = wanted
+        self._series = wanted.series
+        self._partly = wanted.as_many_as_fit
+        self._kept: list[Lease] = []
+        self._hosts: Mapping[MemberName, str] = {}
+        self._left = self._allowance()
+        self._explaining = parts.limits.explanation_budget
+
+    def kept(self) -> tuple[Lease, ...]:
+        """The leases as they are to be granted: none where some must not be missing.
+
+        Raises:
+            QuotaExceeded, CheckRefused: where all are wanted, what stands against one of them.
+            MoorageError: as `settle`, but for Infeasible. Nothing is kept then.
+        """
+        if not self._partly:
+            self._check_quota()
+        try:
+            for slot in self._wanted.slots:
+                self._look_for(slot)
+        except BaseException:
+            self.let_go()
+            raise
+        return tuple(self._kept)
+
+    def grant(self, series: Series) -> None:
+        """Make leases of all that is kept, with their series, or let go of all.
+
+        Raises:
+            HoldExpired: something is kept no more.
+            MoorageError: see `granted`.
+        """
+        try:
+            granted(self._parts, self._kept, series, self._wanted)
+        except BaseException:
+            self.let_go()
+            raise
+
+    def let_go(self) -> None:
+        """Give up what is kept; what cannot be given up now lapses by itself."""
+        for one in self._kept:
+            if one.offer is not None:
+                with suppress(MoorageError):
+                    give_up(self._parts, one.id)
+        self._kept = []
+
+    def _check_quota(self) -> None:
+        allowance = self._allowance()
+        for slot in self._wanted.slots:
+            lease = self._lease(slot)
+            if (refusal := allowance.refusal(lease)) is not None:
+                raise _of_occurrence(slot, refusal)
+            allowance.take(lease)
+
+    def _allowance(self) -> Allowance:
+        wanted = self._wanted
+        first = wanted.slots[0].period.start
+        return Allowance(self._parts, self._series.project_id, first, wanted.within)
+
+    def _look_for(self, slot: Slot) -> None:
+        lease = self._lease(slot)
+        if self._partly and (refusal := self._left.refusal(lease)) is not None:
+            self.refused.append(Refused(slot, refusal.message))
+            return
+        ensemble = self._copy()
+        began = self._parts.stopwatch()
+        try:
+            settled = again(self._parts, lambda: self._settled(lease, ensemble))
+        except Infeasible as infeasible:
+            self._explaining -= int((self._parts.stopwatch() - began) * SECOND)
+            self._refuse(slot, infeasible)
+            return
+        self._left.take(lease)
+        self._hosts = {name: place.host for name, place in settled.decision.places.items()}
+        if settled.dry_run:
+            self._kept.append(_placed(lease, settled.decision))
+            return
+        stored = self._parts.store.lease(lease.id)
+        self._kept.append(stored)
+        self._ask(slot, stored, ensemble)
+
+    def _refuse(self, slot: Slot, infeasible: Infeasible) -> None:
+        why = infeasible.explanation
+        assert isinstance(why, Explanation)
+        self.refused.append(Refused(slot, _shortly(why), why, infeasible.stored))
+        if not self._partly:
+            # The rest is looked for only to say what else does not fit.
+            self.let_go()
+
+    def _ask(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
+        """Have the operator's own check judge an occurrence."""
+        try:
+            asked = replace(lease, state=LeaseState.PENDING, units=len(ensemble.members))
+            allowed = Question(self._parts, self._caller, CREATE).put(asked, ensemble)
+        except CheckRefused as refused:
+            if not self._partly:
+                raise
+            self._kept.pop()
+            self.refused.append(Refused(slot, refused.message))
+            give_up(self._parts, lease.id)
+        else:
+            self._kept[-1] = replace(lease, checked=allowed.checked)
+
+    def _settled(self, lease: Lease, ensemble: Ensemble) -> Settled:
+        """The occurrence, kept; or found only, where nothing is to be kept."""
+        parts, series = self._parts, self._series
+        expires_at = parts.store.now() + KEPT
+        places = len(ensemble.members)
+        offer = Offer(series.id, expires_at, proved=False, score=1.0, places=places)
+        kept = replace(
+            lease, ensemble_id=ensemble.id, state=LeaseState.OFFERED, offer=offer, units=0
+        )
+
+        def also(decision: Decision) -> tuple[Change, ...]:
+            placed = _placed(kept, decision)
+            return (PutLease(placed, None), *first_edges(placed, parts.ids, decision.created_at))
+
+        terms = lease.terms
+        kept_for = Promise(
+            lease.id,
+            terms.occupied,
+            expires_at,
+            lead=terms.lead,
+            offered=True,
+            priority=terms.priority,
+        )
+        proposal = Proposal(
+            ensemble,
+            None,
+            unplaced(ensemble),
+            promise=kept_for,
+            also=also,
+            # What costs nothing more: the same hosts as the last time.
+            known={} if _prefers(ensemble) else self._hosts,
+            operator=self._caller.operator,
+        )
+        ask = Ask(time_limit=series.time_limit, objective=series.objective, seed=series.seed)
+        limits = replace(parts.limits, explanation_budget=max(self._explaining, _LEAST))
+        only_look = self._wanted.dry_run or (bool(self.refused) and not self._partly)
+        return settle(
+            replace(parts, limits=limits),
+            proposal,
+            ask,
+            Naming(parts.ids.uuid(), explained=not self._wanted.dry_run),
+            dry_run=only_look,
+        )
+
+    def _lease(self, slot: Slot) -> Lease:
+        series, ids, now = self._series, self._parts.ids, self._parts.store.now()
+        return Lease(
+            id=ids.uuid(),
+            project_id=series.project_id,
+            user_id=self._caller.user_id,
+            name=series.called(slot.index),
+            ensemble_id="",
+            decision_id="",
+            terms=checked_lead(series.terms.moved(slot.period), now),
+            state=LeaseState.PENDING,
+            reservations=tuple(Reservation(ids.uuid(), role.name) for role in series.model.roles),
+            units=len(series.model.members),
+            actions=series.actions,
+            occurrence=Occurrence(series.id, slot.index),
+        )
+
+    def _copy(self) -> Ensemble:
+        """The series' ensemble with an identity and members of its own."""
+        model, ids, now = self._series.model, self._parts.ids, self._parts.store.now()
+        members = tuple(replace(one, uuid=ids.uuid()) for one in model.members)
+        return replace(
+            model,
+            id=ids.uuid(),
+            user_id=self._caller.user_id,
+            salt=ids.salt(),
+            members=members,
+            created_at=now,
+            updated_at=now,
+        )
+
+
+def _of_occurrence(slot: Slot, refusal: QuotaExceeded) -> QuotaExceeded:
+    """The refusal, which says of which occurrence it is."""
+    start = format_instant(slot.period.start)
+    return QuotaExceeded(
+        refusal.what,
+        f"{refusal.message}   (occurrence {slot.index}, {start})",
+        limit=refusal.limit,
+        requested=refusal.requested,
+        used=refusal.used,
+        passes_at=refusal.passes_at,
+        when_asked=refusal.when_asked,
+    )
+
+
+def _shortly(why: Explanation) -> str:
+    """`time: lease L1 from ...`; the explanation says more."""
+    elements = [
+        one.name if one.kind in _BY_NAME else str(one)
+        for conflict in why.conflicts
+        for one in conflict.elements
+    ]
+    return f"{why.stage}: {'; '.join(elements)}" if elements else f"{why.verdict} ({why.stage})"
+
+
+def _prefers(ensemble: Ensemble) -> bool:
+    return not all(one.required for one in ensemble.policies)
+
+
+def _placed(lease: Lease, decision: Decision) -> Lease:
+    at = decision.created_at
+    return replace(
+        lease,
+        ensemble_id=decision.ensemble_id,
+        decision_id=decision.id,
+        created_at=at,
+        updated_at=at,
+    )

@@ -1,0 +1,124 @@
+"""The occurrences that a calendar gives: which there are, and that leases may be so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from moorage.domain.errors import InvalidDescription, LimitExceeded
+from moorage.domain.period import Period, format_instant
+from moorage.domain.recurrence import wall_of
+from moorage.domain.series import Slot
+from moorage.usecases.leases.shaping import checked_end
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+    from moorage.domain.leases import Terms
+    from moorage.domain.period import Instant
+    from moorage.domain.recurrence import Recurrence
+    from moorage.usecases.limits import Limits
+    from moorage.usecases.series.asking import Extent
+
+UTC = "UTC"
+
+
+def zone_of(name: str) -> tzinfo:
+    """The rules of a time zone, as they are known here.
+
+    Raises:
+        InvalidDescription: there is none of that name.
+    """
+    try:
+        # What is no zone's name may still be a file's.
+        if name == UTC or name in available_timezones():
+            return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    raise InvalidDescription(
+        f"no such time zone: {name!r}; write one such as Europe/Berlin", path="series.zone"
+    )
+
+
+def slots(
+    limits: Limits,
+    recurrence: Recurrence,
+    terms: Terms,
+    extent: Extent,
+    *,
+    after: int,
+    now: Instant,
+) -> tuple[Slot, ...]:
+    """The occurrences after those that were asked for before, checked.
+
+    Args:
+        limits: how many there may be, how long and how far ahead.
+        recurrence: the calendar.
+        terms: those of any occurrence; all last as long as its period does.
+        extent: how far the calendar is used.
+        after: how many occurrences were asked for before.
+        now: the present instant.
+
+    Raises:
+        InvalidDescription: there are none, they overlap one another, or as for a lease.
+        LimitExceeded: too many, too long, or too far ahead.
+    """
+    found = list(_found(limits, recurrence, terms, extent, after))
+    wanted = found if not after else found[1:]
+    if not wanted:
+        raise InvalidDescription("there is no occurrence until then", path="series.until_date")
+    for one in wanted:
+        checked_end(limits, terms.moved(one.period), now)
+    for one, other in pairwise(found):
+        _check_apart(one, other, terms)
+    return tuple(wanted)
+
+
+def _found(
+    limits: Limits, recurrence: Recurrence, terms: Terms, extent: Extent, after: int
+) -> Sequence[Slot]:
+    """The occurrences, and where there are such the one before them."""
+    zone = zone_of(recurrence.zone)
+    length = terms.period.end - terms.period.start
+    found: list[Slot] = []
+    wanted = None if extent.times is None else after + extent.times
+    if wanted is not None and wanted > limits.occurrences:
+        raise _too_many(limits, wanted, after)
+    for index, start in enumerate(recurrence.starts(zone), 1):
+        if wanted is not None and index > wanted:
+            break
+        if extent.until is not None and wall_of(start, zone).date() > extent.until:
+            break
+        if index > limits.occurrences:
+            raise _too_many(limits, index, after)
+        if index >= after:
+            found.append(Slot(index, Period(start, start + length)))
+    return found
+
+
+def _too_many(limits: Limits, wanted: int, after: int) -> LimitExceeded:
+    most = limits.occurrences
+    return LimitExceeded(
+        "occurrences of a series", limit=most, used=after, requested=wanted - after
+    )
+
+
+def _check_apart(one: Slot, other: Slot, terms: Terms) -> None:
+    """Let two occurrences pass that follow one another."""
+    before, after = terms.moved(one.period).occupied, terms.moved(other.period).occupied
+    if before.overlaps(after):
+        around = ", with lead and cleaning," if terms.lead or terms.cleaning else ""
+        raise InvalidDescription(
+            f"occurrences overlap one another: number {one.index}{around} is over at"
+            f" {format_instant(before.end)}, number {other.index} begins at"
+            f" {format_instant(after.start)}",
+            path="series.duration",
+        )
+
+
+def first_at(slot: Slot, start: Instant) -> Slot:
+    """The occurrence, which begins then."""
+    return replace(slot, period=Period(start, slot.period.end))
