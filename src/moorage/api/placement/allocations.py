@@ -129,4 +129,5 @@ def _by_provider(bookings: Sequence[Booking]) -> Mapping[str, JSON]:
 
 def _newest(parts: Parts, bookings: Sequence[Booking]) -> int:
     """Allocations are written whole, so each is as old as its start; now for none."""
-    return max((one.period.start for one in bookings), default=parts.store.now())
+    newest = max((one.period.start for one in bookings), default=None)
+    return parts.store.now() if newest is None else newest

@@ -55,7 +55,7 @@ def list_all(parts: Parts, request: Request) -> Response:
         _summaries(parts, snapshot if drawn is None else drawn.snapshot, query, rows),
         b"}}",
     )
-    return Response(body=body, modified=parts.store.now())
+    return Response(body=body, modified=snapshot.taken_at)
 
 
 def _few(

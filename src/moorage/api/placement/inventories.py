@@ -39,10 +39,10 @@ def shape_all(inventories: Iterable[Inventory], generation: int) -> JSON:
 def list_all(parts: Parts, request: Request) -> Response:
     """Every inventory of a provider."""
     provider = usecase.one(parts.store, request.path["uuid"])
-    newest = (one.updated_at for one in provider.inventories)
+    newest = max((one.updated_at for one in provider.inventories), default=None)
     return Response(
         body=shape_all(provider.inventories, provider.generation),
-        modified=max(newest, default=parts.store.now()),
+        modified=parts.store.now() if newest is None else newest,
     )
 
 

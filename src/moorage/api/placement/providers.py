@@ -65,7 +65,7 @@ def list_all(parts: Parts, request: Request) -> Response:
     shown = parts.shapes(request.mount)
     return Response(
         body=assembled(b'{"resource_providers":[', shown.of(snapshot, rows), b"]}"),
-        modified=_newest(snapshot, rows) if len(rows) else parts.store.now(),
+        modified=_newest(snapshot, rows) if len(rows) else snapshot.taken_at,
     )
 
 

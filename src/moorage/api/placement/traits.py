@@ -28,7 +28,8 @@ def list_all(parts: Parts, request: Request) -> Response:
     """Traits, by name (`in:A,B` or `startswith:P`) and by whether a provider carries them."""
     wanted = _by_name(request.value("name"))
     carried = _associated(request.value("associated"))
-    used = {name for name, mask in parts.store.snapshot().traits.items() if mask.any()}
+    snapshot = parts.store.snapshot()
+    used = {name for name, mask in snapshot.traits.items() if mask.any()}
     found = [
         one
         for one in parts.store.traits()
@@ -36,7 +37,7 @@ def list_all(parts: Parts, request: Request) -> Response:
     ]
     return Response(
         body={"traits": [one.name for one in found]},
-        modified=max((one.updated_at for one in found), default=parts.store.now()),
+        modified=max((one.updated_at for one in found), default=snapshot.taken_at),
     )
 
 

@@ -28,7 +28,7 @@ def of_provider(parts: Parts, request: Request) -> Response:
         columns = snapshot.classes[inventory.resource_class]
         usages[inventory.resource_class] = int(columns.used[columns.position[row]])
     body = {"resource_provider_generation": int(snapshot.generation[row]), "usages": usages}
-    return Response(body=body, modified=parts.store.now())
+    return Response(body=body, modified=snapshot.taken_at)
 
 
 def of_project(parts: Parts, request: Request) -> Response:
