@@ -105,6 +105,9 @@ class Wire:
     # --- one round trip -----------------------------------------------------------------------
 
     def _run(self, calls: Sequence[Call]) -> None:
+        if len(calls) == 1:
+            self._run_alone(calls[0])
+            return
         library = self._library
         encoded = [[_encoded(one) for one in call.arguments] for call in calls]
         library.enter_pipeline_mode()
@@ -121,6 +124,26 @@ class Wire:
         if failed is not None:
             raise failed
 
+    def _run_alone(self, call: Call) -> None:
+        """Without a pipeline, each of whose steps is a call: the library waits by itself."""
+        library: Any = self._library  # its stub knows no NULL
+        arguments = [_encoded(one) for one in call.arguments]
+        if call.text in _UNPREPARED:
+            call.answer = library.exec_params(call.text.encode(), arguments)
+        else:
+            name = self._prepared.get(call.text)
+            if name is None:
+                name = self._name()
+                _check(library.prepare(name, call.text.encode()))
+                self._prepared[call.text] = name
+            call.answer = library.exec_prepared(name, arguments)
+        try:
+            _check(call.answer)
+        except psycopg.Error as error:
+            if error.sqlstate in STALE:
+                self._prepared.pop(call.text, None)
+            raise
+
     def _send(self, call: Call, arguments: list[bytes | None]) -> bool:
         """Send one; whether it had to be prepared before."""
         if call.text in _UNPREPARED:
@@ -129,11 +152,15 @@ class Wire:
         name = self._prepared.get(call.text)
         fresh = name is None
         if name is None:
-            self._named += 1
-            name = self._prepared[call.text] = b"moorage_%d" % self._named
+            name = self._prepared[call.text] = self._name()
             self._library.send_prepare(name, call.text.encode())
         self._library.send_query_prepared(name, arguments)
         return fresh
+
+    def _name(self) -> bytes:
+        """A name for the next statement that is prepared."""
+        self._named += 1
+        return b"moorage_%d" % self._named
 
     def _collect(self, calls: Sequence[Call], fresh: Sequence[bool]) -> psycopg.Error | None:
         """Every answer up to the end of the round trip; the first error among them."""
@@ -180,6 +207,16 @@ class Wire:
     def _lost(self) -> psycopg.Error:
         said = self._library.get_error_message()
         return psycopg.OperationalError(f"the connection is lost: {said}")
+
+
+def _check(answer: Any) -> None:  # noqa: ANN401 - the library's result
+    """Return if the library has done what it was told.
+
+    Raises:
+        psycopg.Error: it has not.
+    """
+    if answer.status not in _DONE:
+        raise error_from_result(answer)
 
 
 def _encoded(value: Any) -> bytes | None:  # noqa: ANN401 - any value of a column

@@ -53,10 +53,18 @@ _ASK: Final = """
 SELECT log_start,
        extract(epoch FROM pg_postmaster_start_time())::float8,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       coalesce((SELECT max(revision) FROM changes) >= $1, false)
+       EXISTS (SELECT FROM changes WHERE revision >= $1)
+FROM ledger
+"""
+_ASK_OF_RUNNING: Final = """
+SELECT log_start,
+       extract(epoch FROM pg_postmaster_start_time())::float8,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT FROM changes WHERE revision >= $1)
        OR EXISTS (SELECT FROM changes WHERE revision = ANY($2::bigint[]))
 FROM ledger
 """
+"""The same where transactions were running at the cursor: seldom, and dearer."""
 _BEGIN: Final = text(
     "SELECT number, instant FROM moorage_begin(:alone, CAST(:ids AS text[]),"
     " CAST(:ensembles AS text[]), CAST(:consumers AS text[]), CAST(:providers AS text[]),"
@@ -153,7 +161,11 @@ class Line:
         Raises:
             DBAPIError: the database is away; the line is broken.
         """
-        found: tuple[int, float, Instant, bool] = self._one(_ASK, (xmax, list(running)))
+        found: tuple[int, float, Instant, bool]
+        if running:
+            found = self._one(_ASK_OF_RUNNING, (xmax, list(running)))
+        else:
+            found = self._one(_ASK, (xmax,))
         return found
 
     def now(self) -> Instant:
