@@ -36,6 +36,8 @@ class Footprint:
     ensembles: set[str] = field(default_factory=set)
     """Ensembles whose stored members are touched too."""
     consumers: set[str] = field(default_factory=set)
+    newcomers: set[str] = field(default_factory=set)
+    """Consumers that have no allocations yet, or the commit is refused: they give up no others."""
     providers: set[str] = field(default_factory=set)
     relied: set[str] = field(default_factory=set)
     """Providers that must stay as they are, though they are not changed."""
@@ -43,8 +45,9 @@ class Footprint:
     @property
     def size(self) -> int:
         """How many locks that makes, without those which the database adds."""
-        parts = (self.ids, self.ensembles, self.consumers, self.providers, self.relied)
-        return sum(len(part) for part in parts)
+        owners = len(self.consumers) + len(self.newcomers)
+        parts = (self.ids, self.ensembles, self.providers, self.relied)
+        return owners + sum(map(len, parts))
 
 
 def footprint(changeset: Changeset) -> Footprint:
@@ -79,7 +82,8 @@ def _of_provider(
 
 
 def _replace_allocations(found: Footprint, change: changes.ReplaceAllocations) -> None:
-    found.consumers.add(change.consumer.uuid)
+    owners = found.newcomers if change.generation is None else found.consumers
+    owners.add(change.consumer.uuid)
     found.providers.update(change.allocations)
 
 

@@ -24,6 +24,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
+from moorage.store.advisory import begin
 from moorage.store.answers import Glance, News, Turn
 from moorage.store.lapsed import Swept, sweep_all, sweep_of, who_lapsed
 
@@ -65,11 +66,6 @@ SELECT log_start,
 FROM ledger
 """
 """The same where transactions were running at the cursor: seldom, and dearer."""
-_BEGIN: Final = text(
-    "SELECT number, instant FROM moorage_begin(:alone, CAST(:ids AS text[]),"
-    " CAST(:ensembles AS text[]), CAST(:consumers AS text[]), CAST(:providers AS text[]),"
-    " CAST(:relied AS text[]))"
-)
 _HEAD: Final = text(
     "SELECT pg_current_snapshot()::text AS seen,"
     " extract(epoch FROM pg_postmaster_start_time())::float8 AS started,"
@@ -224,15 +220,7 @@ class VisibleLog:
     ) -> tuple[Turn, Sequence[Rows]]:
         """See `Log`."""
         footprint = touches()
-        parameters = {
-            "alone": footprint.alone,
-            "ids": list(footprint.ids),
-            "ensembles": list(footprint.ensembles),
-            "consumers": list(footprint.consumers),
-            "providers": list(footprint.providers),
-            "relied": list(footprint.relied),
-        }
-        turn, *answers = connection.ask((_BEGIN, parameters), *ahead)
+        turn, *answers = connection.ask(begin(footprint), *ahead)
         number, instant = turn.one()
         connection.info[NUMBER] = number, instant
         return Turn(at=instant, number=number, alone=footprint.alone), answers
