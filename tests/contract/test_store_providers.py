@@ -310,3 +310,12 @@ def test_custom_traits_come_and_go(store: Ledger) -> None:
     write(store, PutTraits("a", frozenset(), None), DeleteTrait("CUSTOM_T"))
     with pytest.raises(NotFound):
         write(store, DeleteTrait("CUSTOM_T"))
+
+
+def test_a_provider_may_be_renamed_in_the_commit_that_makes_it(store: Ledger) -> None:
+    made = store.commit(Changeset((CreateProvider("p", "a"), UpdateProvider("p", "b"))))
+    assert made.provider_generations["p"] == 0
+    assert (store.provider("p").name, store.provider("p").generation) == ("b", 0)
+    store.commit(Changeset((UpdateProvider("p", "c"),)))
+    snapshot = store.snapshot()
+    assert snapshot.revisions[snapshot.row("p")] == store.provider("p").revision

@@ -218,8 +218,11 @@ def _moves(batch: Batch) -> list[Question]:
     """
     alike: dict[tuple[int, bool], list[str]] = {}
     for uuid in batch.touched:
-        if uuid not in batch.gone:
-            alike.setdefault((batch.bump(uuid), uuid in batch.generations), []).append(uuid)
+        # One that is born here has its counters already, if nothing more was done to it.
+        known = uuid in batch.generations
+        still = known and uuid in batch.created and not batch.bump(uuid)
+        if uuid not in batch.gone and not still:
+            alike.setdefault((batch.bump(uuid), known), []).append(uuid)
     asked: list[Question] = []
     for (bump, known), uuids in alike.items():
         for some in chunks(uuids):

@@ -4,6 +4,9 @@ Keys are the names of the wire (UUIDs, class and trait names), so that a write n
 look-up of surrogate ids. Instants are BIGINT microseconds since the epoch; "never" is
 `FOREVER`, not NULL, so that every comparison is plain arithmetic. What is searched is a
 column; what is only carried is JSON in `body`.
+
+No foreign keys: the commit judges what a row names, under its locks. A database would ask for each
+of them once more, row by row, and PostgreSQL lock what is named.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ from sqlalchemy import (
     Boolean,
     Column,
     Double,
-    ForeignKey,
     Index,
     Integer,
     MetaData,
@@ -103,7 +105,7 @@ providers = Table(
     metadata,
     Column("uuid", _UUID, primary_key=True),
     Column("name", _text(200), nullable=False, unique=True),
-    Column("parent", _UUID, ForeignKey("providers.uuid"), index=True),
+    Column("parent", _UUID, index=True),
     Column("root", _UUID, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
@@ -114,14 +116,8 @@ providers = Table(
 inventories = Table(
     "inventories",
     metadata,
-    Column("provider", _UUID, ForeignKey("providers.uuid"), primary_key=True),
-    Column(
-        "resource_class",
-        _NAME,
-        ForeignKey("resource_classes.name", onupdate="CASCADE"),
-        primary_key=True,
-        index=True,
-    ),
+    Column("provider", _UUID, primary_key=True),
+    Column("resource_class", _NAME, primary_key=True, index=True),
     Column("total", BigInteger, nullable=False),
     Column("reserved", BigInteger, nullable=False),
     Column("min_unit", BigInteger, nullable=False),
@@ -134,14 +130,14 @@ inventories = Table(
 provider_traits = Table(
     "provider_traits",
     metadata,
-    Column("provider", _UUID, ForeignKey("providers.uuid"), primary_key=True),
-    Column("trait", _NAME, ForeignKey("traits.name"), primary_key=True, index=True),
+    Column("provider", _UUID, primary_key=True),
+    Column("trait", _NAME, primary_key=True, index=True),
 )
 
 provider_aggregates = Table(
     "provider_aggregates",
     metadata,
-    Column("provider", _UUID, ForeignKey("providers.uuid"), primary_key=True),
+    Column("provider", _UUID, primary_key=True),
     Column("aggregate", _UUID, primary_key=True, index=True),
 )
 
@@ -160,8 +156,6 @@ bookings = Table(
     "bookings",
     metadata,
     Column("number", _NUMBER, primary_key=True),
-    # No foreign keys: the commit judges what is named here, under its locks. PostgreSQL would ask
-    # for each of them once more, row by row.
     Column("consumer", _UUID, nullable=False),
     Column("provider", _UUID, nullable=False),
     Column("resource_class", _NAME, nullable=False),

@@ -70,17 +70,17 @@ def rename_resource_class(batch: Batch, change: RenameResourceClass) -> None:
         return
     if batch.knows_class(change.new_name):
         raise DuplicateName("resource class", change.new_name)
-    # Inventories follow by their foreign key, and so do bookings where they have one.
     batch.connection.execute(
         update(_classes)
         .where(_classes.c.name == change.name)
         .values(name=change.new_name, updated_at=batch.now)
     )
-    batch.connection.execute(
-        update(tables.bookings)
-        .where(tables.bookings.c.resource_class == change.name)
-        .values(resource_class=change.new_name)
-    )
+    for table in (tables.inventories, tables.bookings):
+        batch.connection.execute(
+            update(table)
+            .where(table.c.resource_class == change.name)
+            .values(resource_class=change.new_name)
+        )
     having = tables.inventories.c.resource_class == change.new_name
     for provider in batch.connection.scalars(select(tables.inventories.c.provider).where(having)):
         batch.touch(provider)

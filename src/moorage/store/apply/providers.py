@@ -55,7 +55,7 @@ def create_provider(batch: Batch, change: CreateProvider) -> None:
             "parent": change.parent_uuid,
             "root": root,
             "generation": 0,
-            "revision": 0,
+            "revision": 1,
             "created_at": batch.now,
             "updated_at": batch.now,
         },
