@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.contract.test_store_leases import LEASE
 
-from moorage.domain.changes import PutClaim, PutEffect, PutLease
+from moorage.domain.capacity_windows import CapacityWindow, WindowKind
+from moorage.domain.changes import DropCapacityWindow, PutClaim, PutEffect, PutLease
 from moorage.domain.decisions import Claim, ClaimState
 from moorage.domain.effects import ENDED, EVICTION, Effect, EffectKind, EffectState
 from moorage.domain.ensembles import MemberName
@@ -16,6 +17,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
 from moorage.domain.happened import happened
 from moorage.domain.leases import LeaseState
+from moorage.domain.period import Period
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
@@ -37,6 +39,9 @@ class Stood:
 
     def decision_state(self, id_: str) -> str | None:
         raise AssertionError(id_)
+
+    def window(self, id_: str) -> CapacityWindow:
+        return CapacityWindow(id_, WindowKind.MAINTENANCE, ("h1", "h2"), Period(5, 9))
 
     def owner(self, id_: str) -> tuple[str, str]:
         raise AssertionError(id_)
@@ -142,3 +147,17 @@ def test_patterns_mean_types() -> None:
     for bad in ("", "lease", "*.active", "lease.**", "moon.*", "lease.bogus"):
         with pytest.raises(InvalidDescription):
             check_pattern(bad, "x")
+
+
+def test_hosts_that_are_to_be_away_are_counted_not_named() -> None:
+    effect = Effect("e", EffectKind.NOTIFY, "w", "p", 0, 0, details={
+        "capacity_window": "w", "kind": "delivery", "edge": "there", "hosts": ["h1", "h2"],
+        "start": "a", "end": "b", "reason": "",
+    })  # fmt: skip
+    told = happened((DropCapacityWindow("w"), PutEffect(effect, 0)), Stood())
+    found = {one.type: one.body for one in told}
+    assert {name: body["hosts"] for name, body in found.items()} == {
+        "capacity.removed": 2,
+        "capacity.ends": 2,
+    }
+    assert all(set(body) == BODIES[name] for name, body in found.items())

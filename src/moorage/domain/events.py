@@ -38,6 +38,7 @@ _LEASE: Final = (
 _DECISION: Final = ("ensemble", "status", "expires_at", "members", "lease")
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
+_WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
 
 EVENT_TYPES: Final = (
     EventType("lease.offered", "lease", "a window is held for an offer", _LEASE),
@@ -110,6 +111,11 @@ EVENT_TYPES: Final = (
         "a declared end has passed and the server is there still",
         ("server", "ended", "ensemble", "member"),
     ),
+    EventType("capacity.planned", "capacity window", "hosts are planned to be away", _WINDOW),
+    EventType("capacity.removed", "capacity window", "that is thought better of", _WINDOW),
+    EventType("capacity.soon", "capacity window", "a notice before its hosts are away", _WINDOW),
+    EventType("capacity.begins", "capacity window", "its hosts are away", _WINDOW),
+    EventType("capacity.ends", "capacity window", "its hosts are there (again)", _WINDOW),
     EventType(
         "capacity.threshold",
         "subscription",

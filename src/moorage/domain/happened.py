@@ -17,6 +17,7 @@ from moorage.domain.period import FOREVER, format_instant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Change
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
@@ -39,6 +40,9 @@ class Before(Protocol):
 
     def owner(self, id_: str) -> tuple[str, str]:
         """The project and the name of an ensemble that goes."""
+
+    def window(self, id_: str) -> CapacityWindow:
+        """A planned change of capacity that goes."""
 
 
 def happened(every: Iterable[Change], before: Before) -> Iterator[Happened]:
@@ -176,7 +180,40 @@ def _effect(change: changes.PutEffect, before: Before) -> Iterator[Happened]:
     elif effect.details.get("reason") == EVICTION and effect.details.get(ENDED):
         yield _told("member.evicted", effect, _WARNED)
     elif change.attempts == 0 and effect.kind is EffectKind.NOTIFY and "edge" in effect.details:
-        yield _told("lease.notice", effect, _NOTICE)
+        if "capacity_window" in effect.details:
+            yield _of_edge(effect)
+        else:
+            yield _told("lease.notice", effect, _NOTICE)
+
+
+def _of_edge(effect: Effect) -> Happened:
+    """Hosts are away soon, now, or no more; how many, since events do not name them."""
+    details = effect.details
+    hosts = details.get("hosts")
+    body = {name: details.get(name) for name in ("kind", "start", "end", "reason")}
+    body["hosts"] = len(hosts) if isinstance(hosts, list | tuple) else None
+    edge = "ends" if details["edge"] == "there" else details["edge"]
+    return Happened(f"capacity.{edge}", effect.project_id, effect.subject, 0, body)
+
+
+def _window(change: changes.PutCapacityWindow, before: Before) -> Iterator[Happened]:
+    del before
+    yield _of_window("capacity.planned", change.window)
+
+
+def _no_window(change: changes.DropCapacityWindow, before: Before) -> Iterator[Happened]:
+    yield _of_window("capacity.removed", before.window(change.id))
+
+
+def _of_window(type_: str, one: CapacityWindow) -> Happened:
+    body = {
+        "kind": one.kind.value,
+        "hosts": len(one.hosts),
+        "start": format_instant(one.period.start),
+        "end": _instant(one.period.end),
+        "reason": one.reason,
+    }
+    return Happened(type_, one.project_id, one.id, 0, body)
 
 
 def _told(type_: str, effect: Effect, fields: tuple[str, ...]) -> Happened:
@@ -202,6 +239,8 @@ _TOLD: Final[Mapping[type, Callable[[Any, Before], Iterator[Happened]]]] = Mappi
         changes.PutEnsemble: _ensemble,
         changes.DeleteEnsemble: _no_ensemble,
         changes.PutEffect: _effect,
+        changes.PutCapacityWindow: _window,
+        changes.DropCapacityWindow: _no_window,
         changes.PutEvent: _event,
     }
 )

@@ -19,6 +19,7 @@ from moorage.domain.changes import Changeset
 from moorage.domain.effects import ENDED, LANES, TIMERS, EffectKind, Lane
 from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import MINUTE, SECOND, format_instant, parse_instant
+from moorage.usecases.capacity.notices import affected
 from moorage.usecases.leases import evict, life
 from moorage.usecases.offers import over
 from moorage.usecases.record import finished, given_up, put_off, taken
@@ -163,7 +164,7 @@ def _outside(parts: Parts, outside: Outside, effect: Effect) -> Carried:
     claim = taken(effect, now + outside.timeout, now)
     parts.store.commit(Changeset((claim,)))
     effect = claim.effect
-    outcome, good = _tried(act, effect)
+    outcome, good = _tried(act, effect, affected(parts, effect))
     if good and effect.kind is EffectKind.DELETE:
         # Ending a server takes time, and who says that it is done may be wrong: looked at again.
         gone = _moot(parts, effect)
@@ -171,10 +172,10 @@ def _outside(parts: Parts, outside: Outside, effect: Effect) -> Carried:
     return _finish(parts, effect, outcome) if good else _failed(parts, outside, effect, outcome)
 
 
-def _tried(act: Act, effect: Effect) -> tuple[str, bool]:
+def _tried(act: Act, effect: Effect, more: Mapping[str, object]) -> tuple[str, bool]:
     """What came of an attempt, and whether it was done as far as the one who did it knows."""
     try:
-        return act(_message(effect)), True
+        return act(_message(effect, more)), True
     except OutwardFailure as error:
         return error.message, False
     except Exception as error:  # noqa: BLE001 - an adapter that breaks has not done it either
@@ -241,7 +242,7 @@ def _until(effect: Effect) -> Instant:
     return parse_instant(str(effect.details["until"]))
 
 
-def _message(effect: Effect) -> Message:
+def _message(effect: Effect, more: Mapping[str, object]) -> Message:
     return Message(
         effect.id,
         effect.subject,
@@ -252,6 +253,6 @@ def _message(effect: Effect) -> Message:
             "project_id": effect.project_id,
             "due": format_instant(effect.due),
             "attempt": effect.attempts,
-            "details": dict(effect.details),
+            "details": {**effect.details, **more},
         },
     )

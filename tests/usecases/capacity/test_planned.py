@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
-from moorage.domain.period import MINUTE
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    PutInventories,
+    ReplaceAllocations,
+    UpdateProvider,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.period import MINUTE, parse_instant
+from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+from moorage.usecases.effects import Message, Outside, carry_out
 from moorage.usecases.ports import Caller
 
 FLEET = """
@@ -123,10 +133,72 @@ def test_servers_stay_and_are_told_of(service: Service) -> None:
     (who,) = made["staying"]
     assert (who["host"], who["project_id"], who["state"]) == (host, TENANT.project_id, "held")
     edges = [one.details["edge"] for one in service.store.effects(made["id"])]
-    assert sorted(map(str, edges)) == ["begins", "soon"]
+    assert sorted(map(str, edges)) == ["begins", "ends", "soon"]
     gone = service.call("DELETE", f"/capacity/planned/{made['id']}", caller=OPERATOR)
     assert gone.status_code == 204
     assert service.store.effects(made["id"]) == []
+
+
+def test_notices_name_the_servers_that_are_there_when_they_are_told(service: Service) -> None:
+    server = "11111111-1111-4111-8111-111111111111"
+    owner = Consumer(server, "shop", "sue", "INSTANCE")
+    snapshot = service.store.snapshot()
+    uuid = snapshot.uuids[snapshot.names.index("h1")]
+    service.store.commit(Changeset((ReplaceAllocations(owner, {uuid: {"VCPU": 4}}, None),)))
+    made = plan(service, "h1", reason="firmware", **DAY).json["window"]
+    heard: list[Any] = []
+
+    def tell(message: Message) -> str:
+        heard.append(message.body["details"])
+        return "heard"
+
+    for at in (DAY["start"], DAY["end"]):
+        service.clock.set(parse_instant(at))
+        while due := service.store.due_effects(1):
+            carry_out(service.parts, Outside(tell=tell), due[0])
+    assert [one["edge"] for one in heard] == ["soon", "begins", "ends"]
+    assert all(one["hosts"] == ["h1"] for one in heard)
+    told = {"server": server, "project_id": "shop", "host": "h1", "ends": None}
+    assert [one["servers"] for one in heard] == [[told]] * 3
+    page = service.call("GET", "/events", caller=OPERATOR, query={"type": "capacity.*"}).json
+    assert [one["type"] for one in page["events"]] == [
+        f"capacity.{word}" for word in ("planned", "soon", "begins", "ends")
+    ]
+    assert page["events"][0]["body"] == {
+        "kind": "maintenance",
+        "hosts": 1,
+        "reason": "firmware",
+        **DAY,
+    }
+    assert {one["subject"] for one in page["events"]} == {made["id"]}
+    service.call("DELETE", f"/capacity/planned/{made['id']}", caller=OPERATOR)
+    page = service.call("GET", "/events", caller=OPERATOR, query={"type": "capacity.removed"}).json
+    assert page["events"][0]["body"]["reason"] == "firmware"
+    tenants = service.call("GET", "/events", query={"type": "capacity.*"}).json
+    assert tenants["events"] == []
+
+
+def test_a_device_is_away_with_the_host_that_it_is_below(service: Service) -> None:
+    plan(service, "h1", **DAY)
+    snapshot = service.store.snapshot()
+    first, second = (snapshot.uuids[snapshot.names.index(name)] for name in ("h1", "h2"))
+    kid = "99999999-9999-4999-8999-999999999999"
+    service.store.commit(
+        Changeset(
+            (
+                CreateProvider(kid, "kid", parent_uuid=first),
+                PutInventories(kid, (Inventory("VGPU", 4),), None),
+            )
+        )
+    )
+    away = []
+    for host in (None, second, first):
+        if host is not None:
+            moved = UpdateProvider(kid, "kid", parent_uuid=host, set_parent=True)
+            service.store.commit(Changeset((moved,)))
+        snapshot = service.store.snapshot()
+        away.append(bool(snapshot.state(snapshot.row_of[kid]).down))
+    assert away == [True, False, True]
 
 
 def test_nobody_gets_in_while_a_host_is_away_and_all_do_around_it(service: Service) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 from tests.usecases.leases.conftest import World, described
 from tests.usecases.leases.test_yielding import Overtaken
 
+from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.period import FOREVER, MINUTE
 from moorage.testing.service import OPERATOR, OTHER, TENANT
 from moorage.usecases.allocate import release
+from moorage.usecases.capacity.planned import Planning, drop_window, plan_window
 from moorage.usecases.leases.cancel import cancel_lease
 
 Make = Callable[..., World]
@@ -76,3 +78,23 @@ def test_a_lease_that_is_moved_for_an_ensemble_of_now_gives_all_back(world: Make
     assert made.decision is not None
     booking = here.booking(server)
     assert (booking.period.end, booking.yields_to) == (FOREVER, None)
+
+
+def test_a_lease_that_is_moved_for_a_maintenance_gives_back_what_it_took(world: Make) -> None:
+    here = world(16, 8)
+    firm = here.server(8, 1, until=24)
+    elsewhere = here.server(10, 0, preemptible=True)
+    lease = here.lease(10, 12, vcpu=8)
+    assert here.booking(elsewhere).yields_to == lease.lease.id
+    release(here.service.store, firm)
+    planning = Planning(WindowKind.MAINTENANCE, ("h0",), start=here.at(11), end=here.at(14))
+    dry = plan_window(here.service.parts, OPERATOR, planning, here.naming(), dry_run=True)
+    assert here.booking(elsewhere).yields_to == lease.lease.id, "nothing is written"
+    planned = plan_window(here.service.parts, OPERATOR, planning, here.naming())
+    assert planned.moved == dry.moved == (lease.lease.id,)
+    booking = here.booking(elsewhere)
+    # It stands on the host itself: it may stay until that is away, and no longer.
+    assert (booking.period.end, booking.declared_end) == (here.at(11), FOREVER)
+    drop_window(here.service.parts, OPERATOR, planned.window.id)
+    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    assert here.booking(elsewhere).period.end == FOREVER

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moorage.store.batch import Batch
 
 _w, _a, _p = tables.capacity_windows.c, tables.away.c, tables.providers.c
-_KNOWN: Final = select(_w.id).where(_w.id == OF)
+_KNOWN: Final = select(_w.id, _w.body).where(_w.id == OF)
 _HOSTS: Final = select(_a.provider).where(_a.window_id == OF)
 _ROOTS: Final[Any] = bindparam("roots", expanding=True)
 _TREES: Final = select(_p.uuid, _p.root).where(_p.root.in_(_ROOTS))
@@ -55,8 +55,10 @@ def drop_window(batch: Batch, change: DropCapacityWindow) -> None:
     Raises:
         NotFound: there is none.
     """
-    if batch.connection.scalars(_KNOWN, {"of": change.id}).first() is None:
+    known = batch.connection.execute(_KNOWN, {"of": change.id}).first()
+    if known is None:
         raise NotFound("capacity window", change.id)
+    batch.replaced["capacity window", change.id] = known
     _touch(batch, batch.connection.scalars(_HOSTS, {"of": change.id}).all())
     batch.connection.do(_DELETE_AWAY, {"of": change.id})
     batch.connection.do(_DELETE, {"of": change.id})

@@ -16,6 +16,7 @@ from moorage.store.events import BEYOND, settled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Change, PutEvent, TrimEvents
     from moorage.domain.leases import Lease
     from moorage.store.batch import Batch
@@ -61,6 +62,10 @@ class _Replaced:
         """See `Before`."""
         row = self.batch.replaced.get(("decision", id_))
         return None if row is None else str(row.state)
+
+    def window(self, id_: str) -> CapacityWindow:
+        """See `Before`."""
+        return bodies.CAPACITY_WINDOW.decode(self.batch.replaced["capacity window", id_].body)
 
     def owner(self, id_: str) -> tuple[str, str]:
         """See `Before`."""

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.bookings import BookingState
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
 from moorage.domain.changes import Changeset, DropCapacityWindow, DropEffects, PutCapacityWindow
-from moorage.domain.effects import EffectKind
-from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, InvalidDescription, NotFound
 from moorage.domain.period import FOREVER, Period, format_instant, from_now_on
 from moorage.usecases.access import for_operators
 from moorage.usecases.capacity.instead import hosts_meant, refusal
-from moorage.usecases.capacity.room import cleared, there
+from moorage.usecases.capacity.notices import notices
+from moorage.usecases.capacity.room import away, cleared
+from moorage.usecases.capacity.staying import Staying, host_names, staying
 from moorage.usecases.digest import same_request
-from moorage.usecases.leases import facts
+from moorage.usecases.leases.given_back import given_back
 from moorage.usecases.patience import again
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.replan import Moved
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller, Page
     from moorage.usecases.proposal import Naming
@@ -47,19 +48,6 @@ class Planning:
 
 
 @dataclass(frozen=True, slots=True)
-class Staying:
-    """Somebody on such a host, who has to go by himself, or be moved by its operator."""
-
-    consumer: str
-    project_id: str
-    host: str
-    """Its name."""
-    state: BookingState
-    end: Instant
-    """When it ends by itself."""
-
-
-@dataclass(frozen=True, slots=True)
 class Planned:
     """A window, who is on its hosts, and which leases move for it."""
 
@@ -79,7 +67,8 @@ def plan_window(
     """Let hosts be away over a period; leases in the way that have not started move.
 
     Servers that are there stay: they are told of in the answer, and again a notice before the
-    beginning and at the beginning. The same request under the same id gets the window it made.
+    beginning and at the beginning. Who ended early for a lease that moves gets a later end. The
+    same request under the same id gets the window it made.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -121,7 +110,8 @@ def _plan(
     moved = tuple(one.planned.lease.id for one in found.moved)
     if not dry_run:
         changes: list[Change] = [change for one in found.moved for change in one.changes(now)]
-        changes += [PutCapacityWindow(window), *_notices(parts, snapshot, window)]
+        changes += _room_given_back(parts, away(snapshot, hosts, window.period), found.moved)
+        changes += [PutCapacityWindow(window), *notices(snapshot, window, parts.limits.notice)]
         relied = _relied(snapshot, hosts)
         standing: dict[str, frozenset[str]] = {}
         seen = {}
@@ -131,19 +121,35 @@ def _plan(
             for uuid in beside - relied.keys():
                 relied[uuid] = int(snapshot.revisions[snapshot.row_of[uuid]])
                 seen[uuid] = snapshot.state(snapshot.row_of[uuid]).provider
-        parts.store.commit(
-            Changeset(
-                tuple(changes),
-                relies_on=MappingProxyType(relied),
-                seen=MappingProxyType(seen),
-                standing=MappingProxyType(standing),
-                topology_revision=snapshot.topology_revision,
-                keepers_revision=keepers.revision,
-            )
+        changeset = Changeset(
+            tuple(changes),
+            relies_on=MappingProxyType(relied),
+            seen=MappingProxyType(seen),
+            standing=MappingProxyType(standing),
+            topology_revision=snapshot.topology_revision,
+            keepers_revision=keepers.revision,
         )
+        try:
+            parts.store.commit(changeset)
+        except CapacityExceeded as overtaken:
+            # Where a later end was given back somebody else has come meanwhile: look again.
+            raise ConcurrentUpdate(overtaken.message, subject=window.id) from overtaken
     return Planned(
-        window, _names(snapshot, window), now, _staying(snapshot, window), moved, dry_run
+        window, host_names(snapshot, window), now, staying(snapshot, window), moved, dry_run
     )
+
+
+def _room_given_back(parts: Parts, view: Snapshot, moved: Sequence[Moved]) -> list[Change]:
+    """Later ends for those who yielded to leases in the places that these have left.
+
+    Args:
+        parts: the ports.
+        view: the fleet with the hosts away.
+        moved: the leases that get other places.
+    """
+    instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
+    leases = [one.planned.lease.id for one in moved]
+    return list(given_back(parts.store, view, leases, instead, parts.limits.notice))
 
 
 def list_windows(parts: Parts, caller: Caller, page: Page) -> tuple[Planned, ...]:
@@ -155,7 +161,7 @@ def list_windows(parts: Parts, caller: Caller, page: Page) -> tuple[Planned, ...
     for_operators(caller)
     snapshot = parts.store.snapshot()
     return tuple(
-        Planned(one, _names(snapshot, one), snapshot.taken_at)
+        Planned(one, host_names(snapshot, one), snapshot.taken_at)
         for one in parts.store.capacity_windows(page=page)
     )
 
@@ -195,8 +201,8 @@ def _made_before(parts: Parts, naming: Naming) -> Planned | None:
 
 def _shown(parts: Parts, window: CapacityWindow) -> Planned:
     snapshot = parts.store.snapshot()
-    staying = _staying(snapshot, window)
-    return Planned(window, _names(snapshot, window), snapshot.taken_at, staying)
+    there = staying(snapshot, window)
+    return Planned(window, host_names(snapshot, window), snapshot.taken_at, there)
 
 
 def _period(planning: Planning, now: Instant) -> Period:
@@ -230,60 +236,3 @@ def _relied(snapshot: Snapshot, hosts: Sequence[str]) -> dict[str, int]:
     """Nobody may come or go in the trees of the hosts meanwhile."""
     rows = (row for host in hosts for row in snapshot.tree(snapshot.row_of[host]).tolist())
     return {snapshot.uuids[row]: int(snapshot.revisions[row]) for row in rows}
-
-
-def _names(snapshot: Snapshot, window: CapacityWindow) -> dict[str, str]:
-    known = ((uuid, snapshot.row_of.get(uuid)) for uuid in window.hosts)
-    return {uuid: snapshot.names[row] for uuid, row in known if row is not None}
-
-
-def _staying(snapshot: Snapshot, window: CapacityWindow) -> tuple[Staying, ...]:
-    """Who is on the hosts at some time of the window and belongs to no lease that moves."""
-    period = window.period
-    ahead = Period(max(period.start, snapshot.taken_at), max(period.end, snapshot.taken_at + 1))
-    hosts = [one for one in window.hosts if one in snapshot.row_of]
-    rows = [row for one in hosts for row in snapshot.tree(snapshot.row_of[one]).tolist()]
-    whose = {one.consumer: one.project_id for row in rows for one in snapshot.state(row).occupants}
-    found: dict[str, Staying] = {}
-    for host, one in there(snapshot, hosts, ahead):
-        if one.state is BookingState.RESERVED:
-            continue
-        found[one.consumer] = Staying(
-            consumer=one.consumer,
-            project_id=whose.get(one.consumer, ""),
-            host=snapshot.names[snapshot.row_of[host]],
-            state=one.state,
-            end=one.occupies_until(snapshot.taken_at),
-        )
-    return tuple(sorted(found.values(), key=lambda one: (one.host, one.consumer)))
-
-
-def _notices(parts: Parts, snapshot: Snapshot, window: CapacityWindow) -> list[Change]:
-    """Its operator is told a notice before it begins, and when it begins."""
-    now, start = snapshot.taken_at, window.period.start
-    if window.kind is WindowKind.DELIVERY:
-        start = window.period.end
-    instants = {max(start - parts.limits.notice, now): "soon", start: "begins"}
-    if window.kind is WindowKind.DELIVERY:
-        instants = {start: "there"}
-    end = window.period.end
-    return [
-        facts.fact(
-            EffectKind.NOTIFY,
-            window.id,
-            window.project_id,
-            due=at,
-            now=now,
-            details={
-                "capacity_window": window.id,
-                "kind": window.kind.value,
-                "edge": edge,
-                "hosts": sorted(_names(snapshot, window).values()),
-                "start": format_instant(window.period.start),
-                "end": None if end == FOREVER else format_instant(end),
-                "reason": window.reason,
-            },
-            same=(window.id, edge),
-        )
-        for at, edge in instants.items()
-    ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moorage.domain.changes import EndBookings
-from moorage.domain.period import Period
+from moorage.domain.period import FOREVER, Period
 from moorage.engine.overlay import exchanged
 from moorage.usecases.leases.evict import reprieve
 from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.period import Duration
+    from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Occupant
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.asking import Displaced
@@ -41,8 +41,9 @@ def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what ch
     """Later ends for those who yield to leases that change or go, for each the oldest first.
 
     Each gets the end it had, or the latest one that leaves room to a lease that begins before
-    that, and its hosts to one that wants them for itself; and is told so if it was warned. Who is
-    overrun by now gets nothing back.
+    that, and its hosts to one that wants them for itself, or the beginning of a time at which one
+    of its hosts is planned to be away; and is told so if it was warned. Who is overrun by now gets
+    nothing back.
     Evictions look at the end again when due. Whoever commits this relies on the revision of the
     keepers: solitude that is granted meanwhile would not be seen.
 
@@ -61,9 +62,9 @@ def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what ch
 
     now = snapshot.taken_at
     view = exchanged(snapshot, instead)
-    yielding = [one for lease_id in lease_ids for one in reversed(yielders(store, lease_id))]
+    yielding = [(of, one) for of in lease_ids for one in reversed(yielders(store, of))]
     keepers = _keepers(store, changed) if yielding else ()
-    for one in yielding:
+    for lease_id, one in yielding:
         if one.end <= now or one.declared_end <= one.end:
             continue
         mine = [
@@ -74,21 +75,33 @@ def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what ch
         ]
         bare = exchanged(view, {one.consumer: ()})
         taken = {booking.provider: booking.amounts for booking in mine}
+        last = min(one.declared_end, _there_until(view, mine))
+        if last <= one.end:
+            continue
         try:
-            crowded = ending(lease_of, bare, taken, Period(now, one.declared_end), notice)
+            crowded = ending(lease_of, bare, taken, Period(now, last), notice)
             shut = _shut_out(lease_of, view, one, mine, keepers, notice)
         except NoLease:
             continue
-        found = min((end for end in (crowded, shut) if end is not None), key=by_end, default=None)
-        end = one.declared_end if found is None else found.end
+        ahead = (each for each in (crowded, shut) if each is not None and each.end <= last)
+        found = min(ahead, key=by_end, default=None)
+        end = last if found is None else found.end
         if end <= one.end:
             continue
         kept = tuple(replace(b, period=Period(b.period.start, end)) for b in mine)
         view = exchanged(bare, {one.consumer: kept})
+        # Who cannot have all back, though no lease is in the way, keeps what it has declared.
+        yields_to = lease_id if end < one.declared_end else None
         yield EndBookings(
-            frozenset({one.consumer}), end, None if found is None else found.yields_to
+            frozenset({one.consumer}), end, yields_to if found is None else found.yields_to
         )
         yield from reprieve(store, one.consumer, end, one.declared_end, now)
+
+
+def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:
+    """When the first of its hosts is planned to be away; nobody's stay is prolonged beyond that."""
+    down = (one for b in mine for one in view.state(view.row_of[b.provider]).down)
+    return min((one.start for one in down if one.end > view.taken_at), default=FOREVER)
 
 
 def _keepers(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:
