@@ -47,6 +47,7 @@ class Calendar(Command):
         moorage capacity calendar
         moorage capacity calendar --from 2026-12-01 --to 2026-12-24 --resource-class VCPU
         moorage capacity calendar --by rack
+        moorage capacity calendar --by host --zone r1
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -55,7 +56,9 @@ class Calendar(Command):
         parser.add_argument("--to", type=time_of, metavar="T", help="default: 30 days later")
         parser.add_argument("--zone", metavar="NAME", help="a zone; operators: any domain")
         parser.add_argument(
-            "--by", metavar="LEVEL", help="rows by rack, ...; default: by zone, if there are any"
+            "--by",
+            metavar="LEVEL",
+            help="rows by rack, host, ...; default: zone, if there is any",
         )
         parser.add_argument(
             "--resource-class", action="append", metavar="CLASS", help="only of these"

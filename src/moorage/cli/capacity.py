@@ -70,7 +70,7 @@ class Show(Command):
         """What about."""
         scope(parser)
         parser.add_argument("--step", type=span, metavar="DURATION", help="such as 1h or 1d")
-        parser.add_argument("--by", metavar="LEVEL", help="a table for each zone, rack, ...")
+        parser.add_argument("--by", metavar="LEVEL", help="a table for each zone, rack, host, ...")
         parser.add_argument(
             "--every", action="store_true", help="a line for every change instead of steps"
         )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+from moorage.usecases.capacity import scope
 
 FLEET = """
 fleet: small
@@ -135,6 +136,19 @@ def test_what_cannot_be_asked_is_refused(idle: Service, query: dict[str, str], p
     answer = idle.call("GET", "/capacity", caller=OPERATOR, query=query)
     assert answer.status_code == 400
     assert answer.json["errors"][0]["path"] == path
+
+
+def test_operators_see_each_host(idle: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked(idle, "/capacity", by="host", zone="r1", **DAY)["capacity"]["parts"]
+    assert [(one["domain"], one["hosts"]) for one in found] == [("h1", 1), ("h2", 1)]
+    assert found[0]["resources"]["VCPU"][0]["total"] == 16
+    refused = idle.call("GET", "/capacity", caller=TENANT, query={"by": "host"})
+    assert refused.json["errors"][0]["code"] == "ensemble.forbidden"
+    monkeypatch.setattr(scope, "MOST_HOSTS", 3)
+    many = idle.call("GET", "/capacity", caller=OPERATOR, query={"by": "host"})
+    assert (many.status_code, many.json["errors"][0]["path"]) == (400, "by")
+    wrong = idle.call("GET", "/capacity", caller=OPERATOR, query={"by": "racks"})
+    assert wrong.json["errors"][0]["detail"] == "no such level: racks; did you mean rack?"
 
 
 def test_a_day_that_has_begun_begins_now(idle: Service) -> None:

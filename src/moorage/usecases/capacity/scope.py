@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 ZONE: Final = "zone"
 """The level of which tenants know the names."""
+MOST_HOSTS: Final = 200
+"""Hosts that are told one by one."""
 AHEAD: Final = 30 * DAY
 """How far ahead is looked unless it is said."""
 
@@ -130,18 +132,38 @@ def parts_by(
 
     Raises:
         UnknownName: no tree has such a level.
+        InvalidDescription: too many hosts to be told one by one.
         Forbidden: a tenant asked for another level than zones.
     """
     if level is None:
         return (Part(zone, hosts),)
     if not caller.operator and level != ZONE:
         raise Forbidden("only operators see capacity by other levels than zone")
-    found = next((one for one in _levels(snapshot) if one.name == level), None)
+    if level == HOST:
+        return _each(snapshot, hosts)
+    levels = {one.name: one for one in reversed(list(_levels(snapshot)))}
+    found = levels.get(level)
     if found is None:
-        raise UnknownName("level", level, path="by")
+        raise UnknownName("level", level, path="by", known=(*levels, HOST))
     numbers, names = snapshot.domains(found), snapshot.domain_names(found)
     every = (Part(name, hosts & (numbers == n)) for n, name in enumerate(names))
     return tuple(sorted((one for one in every if one.hosts.any()), key=lambda one: str(one.domain)))
+
+
+def _each(snapshot: Snapshot, hosts: Bools) -> tuple[Part, ...]:
+    rows = np.flatnonzero(hosts).tolist()
+    if len(rows) > MOST_HOSTS:
+        raise InvalidDescription(
+            f"that is {len(rows)} hosts; at most {MOST_HOSTS} are told one by one: give a zone or"
+            " another domain",
+            path="by",
+        )
+    found = []
+    for row in sorted(rows, key=lambda row: snapshot.names[row]):
+        alone = np.zeros(len(hosts), dtype=np.bool_)
+        alone[row] = True
+        found.append(Part(snapshot.names[row], alone))
+    return tuple(found)
 
 
 def grid(window: Period, step: Duration, most: int) -> NDArray[np.int64]:
@@ -158,14 +180,16 @@ def grid(window: Period, step: Duration, most: int) -> NDArray[np.int64]:
 
 def _domain(snapshot: Snapshot, caller: Caller, name: str) -> Bools:
     found = np.zeros(len(snapshot.alive), dtype=np.bool_)
-    known = False
+    known: set[str] = set()
     for level in _levels(snapshot):
+        if not (caller.operator or level.name == ZONE):
+            continue
         names = snapshot.domain_names(level)
-        if name in names and (caller.operator or level.name == ZONE):
+        known.update(names)
+        if name in names:
             found |= snapshot.domains(level) == names.index(name)
-            known = True
-    if not known:
-        raise UnknownName("domain", name, path="zone")
+    if name not in known:
+        raise UnknownName("domain", name, path="zone", known=known)
     return found
 
 
