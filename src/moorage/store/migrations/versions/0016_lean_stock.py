@@ -5,8 +5,8 @@ PostgreSQL looked up, and locked, each name once more, row by row.
 
 from alembic import op
 
-revision = "0015"
-down_revision = "0014"
+revision = "0016"
+down_revision = "0015"
 branch_labels = None
 depends_on = None
 
