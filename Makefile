@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo serve test lint bench-placement bench-time bench-month format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog clean
+.PHONY: help install keystone demo demo-leases serve test lint bench-placement bench-time bench-month format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -65,6 +65,9 @@ $(BLAZAR): requirements/blazar-bench.txt $(LOCKED)
 
 demo: install  ## the main job, really run: place an application jointly, hold, claim, confirm
 	$(BIN)/moorage demo
+
+demo-leases: install  ## leases, really run: an operator's month on an edge site
+	$(BIN)/moorage demo --leases
 
 serve: install  ## start a server on an embedded database, for use
 	$(BIN)/moorage serve

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from moorage.cli.demo import Disappointed, Run
+from moorage.cli.demo_leases import EDGE
 from moorage.cli.demo_script import SHOP, SIXTY, Step
 
 pytestmark = pytest.mark.process
@@ -58,12 +59,15 @@ def environ(entry: Path) -> bytes:
 
 
 @pytest.mark.slow
-def test_it_keeps_every_promise(demo: Any) -> None:
-    process = demo()
+@pytest.mark.parametrize(
+    ("words", "story"), [((), (*SHOP, *SIXTY)), (("--leases",), EDGE)], ids=["places", "leases"]
+)
+def test_it_keeps_every_promise(words: tuple[str, ...], story: tuple[Step, ...], demo: Any) -> None:
+    process = demo(*words)
     out, err = process.communicate(timeout=110)
     assert (process.returncode, err) == (0, ""), out
     commands = re.findall(r"^\$ moorage (.*)$", out, re.MULTILINE)
-    assert len(commands) == len(SHOP) + len(SIXTY)
+    assert len(commands) == len(story)
     assert f"# {len(commands)} commands, all as promised, in " in out
     assert "\x1b" not in out
 

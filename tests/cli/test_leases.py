@@ -24,7 +24,7 @@ def lease(sim: Any) -> Iterator[str]:
     name = f"week-{uuid.uuid4().hex[:8]}"
     made = sim("lease", "create", "--flavor", "m1.small", "--count", "4", "--name", name, *WEEK)
     assert re.fullmatch(
-        r"lease [0-9a-f]{8}  pending  2026-12-07T08:00Z \.\. 2026-12-11T18:00Z  4 places"
+        r"lease L\d+  pending  2026-12-07T08:00Z \.\. 2026-12-11T18:00Z  4 places"
         r"  guarantee: proved\n",
         made.out,
     ), made
@@ -70,7 +70,7 @@ def test_a_description_is_leased_on_terms(sim: Any, tmp_path: Path) -> None:
     assert ["2026-12-06T23:30Z", "prepare"] in due
     assert due == sorted(due, key=lambda one: one[0])
     cancelled = sim("lease", "cancel", made["id"][:8])
-    assert cancelled.out == f"lease {made['id'][:8]}  closed\n"
+    assert cancelled.out == f"lease {made['handle']}  closed\n"
 
 
 def test_an_ensemble_that_is_there_is_leased_once(sim: Any) -> None:

@@ -111,3 +111,32 @@ def test_the_fleet_is_drawn(sim: Any) -> None:
     lines = sim("fleet", "show", "--resource", "DISK_GB").out.splitlines()
     assert lines[0].startswith("9 hosts, DISK_GB ")
     assert sum("/3900" in line for line in lines) == 9
+
+
+def test_a_host_is_drawn_with_what_is_inside(sim: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tree.yaml"
+    file.write_text(
+        "fleet: tree\n"
+        "hosts:\n"
+        "  - name: t1\n"
+        "    inventories: {MEMORY_MB: 64}\n"
+        "    children:\n"
+        "      - name: node\n"
+        "        traits: [HW_NUMA_ROOT]\n"
+        "        children: [{name: pf, inventories: {VCPU: 2}}]\n",
+        encoding="utf-8",
+    )
+    assert sim("fleet", "load", str(file)).status == 0
+    whole = "t1 {MEMORY_MB: 64}\n└── node [HW_NUMA_ROOT]\n    └── pf {VCPU: 2}\n"
+    assert sim("provider", "tree", "t1").out == whole
+    found = sim.body("provider", "tree", "t1/node")["provider"]
+    assert (found["name"], found["traits"], found["inventories"]) == (
+        "t1/node",
+        ["HW_NUMA_ROOT"],
+        {},
+    )
+    assert [one["inventories"]["VCPU"]["total"] for one in found["children"]] == [2]
+    assert (
+        sim("provider", "tree", found["uuid"]).out == "t1/node [HW_NUMA_ROOT]\n└── pf {VCPU: 2}\n"
+    )
+    assert sim("provider", "tree", "t2").err == "no resource provider t2\n"

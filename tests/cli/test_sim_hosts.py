@@ -1,5 +1,6 @@
 """Hosts of a simulation that fail and come back, and what becomes of a lease there."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,7 +52,10 @@ def test_a_lease_is_degraded_while_a_host_has_failed(failing: Any, tmp_path: Pat
     assert (ill["degraded"], ill["missing"], ill["guarantee"]) == (True, 1, "broken")
     assert ill["proposal"] == {"policy": "one-per-host", "max_per_domain": [1, 2]}
     shown = failing("lease", "show", "crew").out
-    assert "proposal      one-per-host max_per_domain 1->2: all have places\n" in shown
+    said = 'proposal      "one-per-host max_per_domain 1->2 places the 7th on h'
+    assert re.search(rf'{said}\d" \(needs owner consent\)\n', shown), shown
+    picked = failing("lease", "show", "crew", "-c", "status", "-c", "degraded", "-c", "claimed")
+    assert re.fullmatch(r"pending  true  0/\d\n", picked.out), picked
     tenant = failing.as_tenant("admin")("lease", "show", "crew").out
     assert "h7" not in tenant
     assert failing("sim", "recover", "--host", "h7").out == "h7 is back\n"

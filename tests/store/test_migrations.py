@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +16,9 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded
-from moorage.domain.period import FOREVER
-from moorage.store import open_store
+from moorage.domain.leases import Lease, LeaseState, Terms
+from moorage.domain.period import FOREVER, Period
+from moorage.store import bodies, open_store
 from moorage.store.opening import connect
 from moorage.store.upgrade import MIGRATIONS
 
@@ -92,3 +95,31 @@ def test_what_an_older_schema_held_is_kept_and_judged(
     store.commit(Changeset((DeleteAllocations("server"), two)))
     assert int(store.snapshot().classes["VCPU"].used[0]) == 2
     store.close()
+
+
+def test_leases_that_were_there_are_counted_by_project(tmp_path: Path) -> None:
+    """In the order in which they were made; what they were besides is kept."""
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    store_at("0012", database)
+    backend = connect(database)
+    for one in (("first", "p"), ("other", "q"), ("second", "p")):
+        backend.upgrade(partial(_write_lease, *one))
+    backend.close()
+    store = open_store(database)
+    found = {one.id: (one.handle, one.name) for one in store.leases(project_id=None)}
+    assert found == {"first": ("L1", "wéek"), "other": ("L1", "wéek"), "second": ("L2", "wéek")}
+    store.close()
+
+
+def _write_lease(id_: str, project: str, connection: Connection) -> None:
+    terms = Terms(Period(5, 9))
+    lease = Lease(id_, project, "u", "wéek", "e", "d", terms, LeaseState.PENDING, ())
+    body = json.loads(bodies.LEASE.encode(lease))
+    del body["serial"]
+    connection.execute(
+        text(
+            "INSERT INTO leases (id, project_id, name, ensemble_id, state, start_at, end_at,"
+            " generation, body) VALUES (:id, :project, 'week', 'e', 'pending', 5, 9, 0, :body)"
+        ),
+        {"id": id_, "project": project, "body": json.dumps(body)},
+    )

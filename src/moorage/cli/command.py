@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cliff import command
 
+from moorage.cli.columns import SHOWING, NoColumn, chosen
 from moorage.cli.output import FORMATS, OK, show
 from moorage.cli.parser import Parser
 
@@ -48,6 +49,16 @@ class Command(command.Command):
         )
         self.arguments(parser)
         self.formats(parser)
+        self._misused = parser.error
+        if prog_name.rpartition(" ")[2] in SHOWING:
+            parser.add_argument(
+                "-c",
+                "--column",
+                action="append",
+                metavar="COLUMN",
+                dest="columns",
+                help="only this of what is shown; repeatable",
+            )
         return parser
 
     def _epilogue(self) -> str | None:
@@ -78,6 +89,11 @@ class Command(command.Command):
         shown = self.act(parsed_args)
         if shown is None:
             return OK
+        if getattr(parsed_args, "columns", None):
+            try:
+                shown = chosen(shown, parsed_args.columns)
+            except NoColumn as error:
+                self._misused(f"argument -c/--column: {error}")
         show(shown, parsed_args.form, self.app.stdout)
         return shown.status
 

@@ -30,6 +30,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "subscription": "events delivered to a URL",
         "flavor": "named sizes of members",
         "topology": "zones, racks and whatever else may fail",
+        "provider": "hosts and what is inside, as the ledger knows them",
         "fleet": "hosts with topology, flavors and load, as one file",
         "sim": "a server over a described fleet, with a clock you set",
         "replay": "solve a saved instance once more and compare",
@@ -338,6 +339,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "admin audit": (
             f"{_CLI}.admin_audit:Audit",
             "Look for what is not as it should be: orphans, overages, dangling references.",
+        ),
+        "provider tree": (
+            f"{_CLI}.provider:Tree",
+            "Show a resource provider and all below it, with inventories and traits.",
         ),
         "fleet import": (
             f"{_CLI}.fleet_import:Import",

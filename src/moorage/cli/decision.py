@@ -14,6 +14,8 @@ from moorage.client.errors import Missing, NotFound
 if TYPE_CHECKING:
     import argparse
 
+    from rich.console import RenderableType
+
     from moorage.client.moorage import Moorage
     from moorage.client.structs import Answer, Decision
 
@@ -72,7 +74,7 @@ class Show(Command):
         policies = [
             (item.name, told.met(item), item.slack, item.penalty or "") for item in one.policies
         ]
-        parts = [head, "", table(columns, places)]
+        parts: list[RenderableType] = [head, "", table(columns, places)]
         if policies:
             parts += ["", table(["policy", "met", "#slack", "#cost"], policies)]
         return Shown(answer.body, stack(*parts))

@@ -28,12 +28,16 @@ if TYPE_CHECKING:
     from moorage.cli.demo_script import Step
 
 _CREATED: Final = re.compile(r"^id (?P<id>[0-9a-f]{4,})", re.MULTILINE)
+_CLAIMED: Final = re.compile(r"^claim (?P<id>[0-9a-f]{8})  building", re.MULTILINE)
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _DIM, _BOLD, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 _INDENT: Final = "    "
 _SHORT: Final = 4
 """Characters of an id that a person types."""
-_FILES: Final = ("shop.yaml", "shop-hot.yaml", "env.yaml", "sixty.yaml")
+_FILES: Final = ("shop.yaml", "shop-hot.yaml", "env.yaml", "sixty.yaml", "upf.yaml", "racks.yaml")
+_PATIENCE: Final = 30.0
+_PAUSE: Final = 0.3
+"""Seconds for which a command is typed again, and between two of them."""
 
 
 class Disappointed(MoorageError):
@@ -50,18 +54,26 @@ class Demo(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """How much."""
-        parser.add_argument("--brief", action="store_true", help="without the thousand hosts")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--brief", action="store_true", help="without the thousand hosts")
+        what.add_argument("--leases", action="store_true", help="a month of leases instead")
 
     def act(self, args: argparse.Namespace) -> Shown | None:
         """Run."""
-        from moorage.cli.demo_script import SECOND, SHOP, SIXTY
+        from moorage.cli import demo_leases
+        from moorage.cli.demo_script import FIRST, SECOND, SHOP, SIXTY
 
         begun = time.monotonic()
         run = Run(self.app.stdout)
         steps = 0
+        stories = [(FIRST, SHOP), (SECOND, SIXTY)][: 1 if args.brief else 2]
+        if args.leases:
+            stories = [(demo_leases.NAME, demo_leases.EDGE)]
         with ended_by_signal(), place_of_its_own():
-            for story in (SHOP,) if args.brief else (SHOP, SIXTY):
-                os.environ["OS_CLOUD"] = SECOND if story is SIXTY else "moorage-sim"
+            if args.leases:
+                os.environ |= {"MOORAGE_PROJECT": demo_leases.PROJECT, "MOORAGE_ROLE": "admin"}
+            for name, story in stories:
+                os.environ["OS_CLOUD"] = name
                 for step in story:
                     run.step(step)
                     steps += 1
@@ -84,6 +96,7 @@ class Run:
         self._out = out
         self._pretty = out.isatty()
         self._id = ""
+        self._claim = ""
 
     def step(self, step: Step) -> None:
         """Print the command, run it, check what it did.
@@ -94,8 +107,14 @@ class Run:
         """
         if step.remark:
             self.remark(step.remark)
-        words = [word.replace("{id}", self._id) for word in step.command.split()]
+        words = [
+            word.replace("{id}", self._id).replace("{claim}", self._claim)
+            for word in step.command.split()
+        ]
         self._command(words, step.status)
+        until = time.monotonic() + (_PATIENCE if step.patience else 0.0)
+        while time.monotonic() < until and not _has(step, ran(words, io.StringIO())[1]):
+            time.sleep(_PAUSE)
         status, output = ran(words, self._out)
         if status == INTERRUPTED:
             raise KeyboardInterrupt
@@ -105,6 +124,9 @@ class Run:
         created = _CREATED.search(output)
         if created:
             self._id = created["id"][:_SHORT]
+        claimed = _CLAIMED.search(output)
+        if claimed:
+            self._claim = claimed["id"]
 
     def remark(self, text: str) -> None:
         """A line that is not a command's."""
@@ -126,6 +148,10 @@ class Run:
         for fact in step.facts:
             if not re.search(fact, output, re.MULTILINE):
                 raise Disappointed(f"moorage {' '.join(words)}: its output lacks {fact!r}")
+
+
+def _has(step: Step, output: str) -> bool:
+    return all(re.search(fact, output, re.MULTILINE) for fact in step.facts)
 
 
 def ran(words: list[str], out: TextIO) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 """What the demonstration runs, as data: commands, exit statuses, and what must be in the output.
 
-`{id}` in a command is the ensemble's id, shortened as a person would; it is known from the
-command that created it.
+`{id}` in a command is the ensemble's id, shortened as a person would, `{claim}` a claim's; they are
+known from the commands that created them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ SECOND: Final = "thousand"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command line. `facts` are regular expressions that its output must contain."""
+    """One command line. `facts` are regular expressions that its output must contain.
+
+    One with `patience` is typed again until it does: what a worker of the service does takes it
+    some time.
+    """
 
     command: str
     facts: tuple[str, ...] = ()
     status: int = OK
     remark: str = ""
+    patience: bool = False
 
 
 def _claim(member: str, flavor: str, remark: str = "") -> Step:

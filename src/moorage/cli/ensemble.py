@@ -145,7 +145,11 @@ def described(
         (policy["name"], _selected(policy), " ".join([policy["type"], *_parameters(policy)]), how)
         for policy, how in zip(described_policies, met, strict=True)
     ]
-    parts = [head, "", table(["role", "#count", "flavor", "resources"], roles)]
+    parts: list[RenderableType] = [
+        head,
+        "",
+        table(["role", "#count", "flavor", "resources"], roles),
+    ]
     if policies:
         parts += ["", table(["policy", "members", "rule", "met"], policies)]
     broken = policy_standing.violations(ensemble)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 WIDE: Final = 100
 """Relaxations that together are longer than this get a line each."""
+_THEN: Final = "fits then"
 _BY_NAME: Final = frozenset({"policy", "booked", "stay"})
 """Sides of a conflict whose name alone says what they are."""
 
@@ -100,13 +101,17 @@ def side(item: Mapping[str, Any]) -> str:
 
 
 def relaxation(item: Mapping[str, Any]) -> str:
-    """`db-ha keep 3->2: fits now`; of a change of time the option to give."""
+    """`db-ha keep 3->2: fits now`; of a change of time the option to give.
+
+    That it fits at the time that was asked for goes without saying.
+    """
     change = dict(item.get("change") or {})
     if "time" in change:
         return _timely(change)
     subject = change.pop("policy", None) or change.pop("member", None) or "?"
     changes = ", ".join(f"{name} {_step(value)}" for name, value in change.items())
-    return f"{subject} {changes}: {item.get('result', 'fits now')}"
+    result = item.get("result", "fits now")
+    return f"{subject} {changes}" if result == _THEN else f"{subject} {changes}: {result}"
 
 
 def _timely(change: Mapping[str, Any]) -> str:

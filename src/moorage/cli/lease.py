@@ -48,11 +48,11 @@ def _described(one: Lease) -> RenderableType:
             ("id", one.id),
             ("name", one.name),
             ("project", one.project_id),
-            ("status", told_lease.status(one)),
-            ("degraded", "yes" if one.degraded else None),
+            ("status", one.status),
+            ("degraded", one.degraded or None),
             ("missing", one.missing or None),
             ("proposal", told_lease.proposal(one)),
-            ("notify", told_lease.notified(one)),
+            ("notify", None if one.proposal else told_lease.notified(one)),
             ("guarantee", one.guarantee),
             ("start", minute(one.start)),
             ("end", minute(one.end)),
@@ -69,11 +69,18 @@ def _described(one: Lease) -> RenderableType:
             ("ensemble", one.ensemble_id),
             ("decision", one.decision_id),
             ("generation", one.generation),
-        ]
+        ],
+        aside=[
+            ("degraded", False),
+            ("missing", 0),
+            ("notify", told_lease.notified(one)),
+            ("claimed", told_lease.claimed(one)),
+            ("priority", one.priority),
+        ],
     )
     held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
     drawn = [(r.role, r.resource_class) for r in one.reservations]
-    parts = [
+    parts: list[RenderableType] = [
         head,
         "",
         table(["role", "flavor", "#places", "#claimed", "#remaining"], held),

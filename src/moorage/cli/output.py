@@ -74,8 +74,50 @@ def console(out: TextIO | None = None) -> Console:
     )
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> RenderableType:
+@dataclass(frozen=True)
+class Rows:
+    """A listing; a column of numbers is called `#places`."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    def __rich__(self) -> RenderableType:
+        """As a table."""
+        return _drawn(self.columns, self.rows)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What is known of one thing, by names; what is None is not shown."""
+
+    pairs: Sequence[tuple[str, object]]
+    aside: Sequence[tuple[str, object]] = ()
+    """Shown only when asked for by name."""
+
+    def __rich__(self) -> RenderableType:
+        """As names and values, one pair a line."""
+        from rich.table import Table
+
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style="bold", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for name, value in self.pairs:
+            if value is not None:
+                grid.add_row(name, said(value))
+        return grid
+
+
+def said(value: object) -> str:
+    """A value in words; what is true is `true`, as in JSON."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Rows:
     """A borderless table: quiet, and kind to `cut` and to narrow terminals."""
+    return Rows(columns, tuple(rows))
+
+
+def _drawn(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> RenderableType:
     from rich import box
     from rich.table import Table
 
@@ -108,17 +150,9 @@ def _cell(value: object) -> RenderableType:
     return "" if value is None else str(value)
 
 
-def fields(pairs: Iterable[tuple[str, object]]) -> RenderableType:
-    """Names and values, one pair a line."""
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in pairs:
-        if value is not None:
-            grid.add_row(name, str(value))
-    return grid
+def fields(pairs: Iterable[tuple[str, object]], aside: Iterable[tuple[str, object]] = ()) -> Fields:
+    """Names and values, one pair a line; those aside only when they are asked for."""
+    return Fields(tuple(pairs), tuple(aside))
 
 
 def stack(*parts: RenderableType) -> RenderableType:

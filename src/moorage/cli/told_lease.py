@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.cli import explanation, told
 from moorage.cli.output import short
@@ -48,10 +48,39 @@ def status(one: Lease) -> str:
 
 
 def proposal(one: Lease) -> str | None:
-    """`one-per-host max_per_domain 1->2: all have places`; nothing where nothing is proposed."""
+    """`"one-per-host max_per_domain 1->2 places the 4th on n4" (needs owner consent)`.
+
+    Then how many subscriptions have been told; nothing where nothing is proposed.
+    """
     if one.proposal is None:
         return None
-    return explanation.relaxation({"change": one.proposal, "result": "all have places"})
+    change = explanation.relaxation({"change": one.proposal, "result": "fits then"})
+    told_to = notified(one)
+    heard = f" | notify {told_to}" if told_to else ""
+    placing = f" places {_whom(one)}" if "policy" in one.proposal else ""
+    return f'"{change}{placing}" (needs owner consent){heard}'
+
+
+def _whom(one: Lease) -> str:
+    """`the 4th on n4`; without hosts to those who may not know them."""
+    places, missing = one.proposed_places, one.missing
+    count = sum(reservation.count or 0 for reservation in one.reservations)
+    who = f"the {_nth(count)}" if missing == 1 and count else "those missing"
+    return f"{who} on {' and '.join(sorted(set(places.values())))}" if places else who
+
+
+_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
+
+
+def _nth(number: int) -> str:
+    last = number % 10 if number % 100 not in {11, 12, 13} else 0
+    return f"{number}{_ENDINGS.get(last, 'th')}"
+
+
+def claimed(one: Lease) -> str:
+    """`0/4`: how many of its places servers have taken."""
+    taken = sum(reservation.claimed or 0 for reservation in one.reservations)
+    return f"{taken}/{sum(reservation.count or 0 for reservation in one.reservations)}"
 
 
 def occurrence(one: Lease) -> str | None:

@@ -8,6 +8,7 @@ import msgspec
 
 from moorage.client import structs
 from moorage.client.ensembles import answer
+from moorage.client.lookup import UUID
 from moorage.client.structs import Answer
 
 if TYPE_CHECKING:
@@ -92,6 +93,25 @@ class Placement:
         return msgspec.convert(
             reply.body["resource_providers"], list[structs.Provider], strict=False
         )
+
+    def named(self, name: str) -> list[structs.Provider]:
+        """The provider of that name, or UUID; an empty list where there is none."""
+        key = "uuid" if UUID.fullmatch(name) else "name"
+        return self._listed({key: name})
+
+    def in_tree(self, provider: str) -> list[structs.Provider]:
+        """Every provider of the tree that one is in, by its UUID."""
+        return self._listed({"in_tree": provider})
+
+    def _listed(self, query: Mapping[str, str | int]) -> list[structs.Provider]:
+        found = self._call("GET", "/placement/resource_providers", params=query).body
+        return msgspec.convert(found["resource_providers"], list[structs.Provider], strict=False)
+
+    def inventories(self, provider: str) -> Mapping[str, Mapping[str, Any]]:
+        """What a provider has: resource class to total, reserved and the rest."""
+        body = self._call("GET", f"/placement/resource_providers/{provider}/inventories").body
+        found: Mapping[str, Mapping[str, Any]] = body["inventories"]
+        return found
 
     def traits(self, provider: str) -> tuple[frozenset[str], int]:
         """The traits of a provider, and its generation."""

@@ -85,6 +85,7 @@ class Lease(msgspec.Struct, frozen=True):
     occurrence: Occurrence | None = None
     displaced: Displaced = Displaced()
     notified: int | None = None
+    proposed_places: dict[str, str] = {}
 
 
 class Granted(msgspec.Struct, frozen=True):

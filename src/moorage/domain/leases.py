@@ -232,7 +232,8 @@ class Lease:
     missing: int = 0
     proposal: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """While members are missing: a change after which they would have places, as a solve has
-    shown; the fields of an `EnsembleChange`. Empty where none was found."""
+    shown; the fields of an `EnsembleChange`, and as `places` on which hosts (UUIDs) the missing
+    would be, by member, where nobody else has to move for it. Empty where none was found."""
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """Per edge (`on_start`, `before_end`, `on_end`) what is to be done, as it was written."""
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))

@@ -207,9 +207,15 @@ def test_a_range_without_an_answer_says_why_and_when_after_it(service: Service) 
     why = error["explanation"]
     assert why["stage"] == "static"
     assert why["earliest_start"] is None
-    assert {"member": "server", "count": [6, 5]} in [one["change"] for one in why["relaxations"]]
+    fewer = {"member": "server", "count": [6, 5]}
+    assert {one["result"] for one in why["relaxations"] if one["change"] == fewer} == {"fits then"}
     (offer,) = made(service, wanted(described(5)))
     assert accept(service, offer).status_code == 201
+    error = refused(service.call("POST", "/offers", wanted(described(6))), 409, "infeasible")
+    results = [
+        one["result"] for one in error["explanation"]["relaxations"] if one["change"] == fewer
+    ]
+    assert results == ["fits the fleet when empty"], "the five hosts are taken then"
     body = wanted(described(2), latest_start="2026-12-08T00:00:00Z")
     why = refused(service.call("POST", "/offers", body), 409, "infeasible")["explanation"]
     assert why["stage"] == "time"

@@ -254,9 +254,15 @@ def test_what_is_missing_is_said_with_a_change_that_helps(world: Worlds) -> None
         "field": "max_per_domain",
         "before": 1,
         "after": 2,
+        "places": lease.proposal["places"],
     }
+    places = dict(lease.proposal["places"])  # type: ignore[call-overload] # as JSON has it
+    assert places.keys() == {"web[2]"}
+    assert places["web[2]"] in set(here.hosts) - {here.hosts[host]}
     (said,) = told(here, made.lease)
-    assert (said["missing"], said["proposal"]) == (1, lease.proposal)
+    # The owner is told of the change, and not of hosts.
+    changed = {name: of for name, of in lease.proposal.items() if name != "places"}
+    assert (said["missing"], said["proposal"]) == (1, changed)
 
 
 def test_the_change_that_is_proposed_helps_once_its_owner_makes_it(world: Worlds) -> None:

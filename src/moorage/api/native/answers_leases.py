@@ -93,6 +93,9 @@ class Lease(Struct, frozen=True):
     links: list[Link]
     occurrence: Occurrence | UnsetType = UNSET
     """Given where it is one of a series."""
+    proposed_places: dict[str, str] | UnsetType = UNSET
+    """Names of the hosts on which the missing would be after it, by member, where nobody else has
+    to move; operators only."""
     displaced: Displaced | UnsetType = UNSET
     """Who ends early for it; nobody once it is closed. Absent in listings."""
     notified: int | UnsetType = UNSET

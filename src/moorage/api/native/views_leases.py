@@ -39,6 +39,7 @@ def lease_view(
         degraded=lease.degraded,
         missing=lease.missing,
         proposal=_proposed(lease.proposal),
+        proposed_places=_places(call, lease.proposal),
         generation=lease.generation,
         # Nothing is granted but with a proof; what befalls its hosts afterwards may undo it.
         guarantee="broken" if lease.degraded else "proved",
@@ -82,6 +83,16 @@ def _proposed(change: Mapping[str, object]) -> dict[str, Any] | None:
         str(change["subject"]): change["name"],
         str(change["field"]): [plain(change["before"]), plain(change["after"])],
     }
+
+
+def _places(call: Call, change: Mapping[str, object]) -> dict[str, str] | UnsetType:
+    """Where a change that is proposed would put members, by names of hosts; operators only."""
+    places = change.get("places")
+    if not call.caller.operator or not isinstance(places, dict):
+        return UNSET
+    snapshot = call.parts.store.snapshot()
+    rows = {member: snapshot.row_of.get(host) for member, host in places.items()}
+    return {str(one): snapshot.names[row] for one, row in rows.items() if row is not None}
 
 
 def _named(one: Reservation) -> told.Reservation:

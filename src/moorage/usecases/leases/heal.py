@@ -43,7 +43,7 @@ from moorage.usecases.leases.health import (
     note,
     told,
 )
-from moorage.usecases.proposal import Naming, Proposal
+from moorage.usecases.proposal import Naming, Proposal, Settled
 from moorage.usecases.settle import settle
 from moorage.usecases.standing import MemberStatus, standing
 
@@ -52,7 +52,12 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, EnsembleChange, MemberName
+    from moorage.domain.ensembles import (
+        Ensemble,
+        EnsembleChange,
+        MemberName,
+        PolicyStatement,
+    )
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
@@ -231,9 +236,9 @@ def heal(
             patient.place(lost - left, missing=len(left))
         except (Busy, Infeasible):
             # Those who stay where they cannot be may keep the others away by a policy.
-            return Wanting(len(lost), _proposed(changes))
+            return Wanting(len(lost), patient.proposed(changes, lost))
         return None
-    return Wanting(len(lost), _proposed(changes))
+    return Wanting(len(lost), patient.proposed(changes, lost))
 
 
 def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:
@@ -252,12 +257,10 @@ def _left_out(lost: frozenset[MemberName], changes: Sequence[EnsembleChange]) ->
     return set()
 
 
-def _proposed(changes: Sequence[EnsembleChange]) -> Mapping[str, object]:
+def _best(changes: Sequence[EnsembleChange]) -> EnsembleChange | None:
     """The smallest change that keeps all members; if there is none, one that lets some go."""
-    best = next((one for one in changes if not _leaves_out(one)), None)
-    if best is None and changes:
-        best = changes[0]
-    return NOTHING if best is None else MappingProxyType(asdict(best))
+    keeping = (one for one in changes if not _leaves_out(one))
+    return next(keeping, changes[0] if changes else None)
 
 
 def _leaves_out(change: EnsembleChange) -> bool:
@@ -300,8 +303,42 @@ class _Patient:
             also=partial(self._also, missing),
             unasked=True,
         )
+        self._settled(proposal, dry_run=False)
+
+    def proposed(
+        self, changes: Sequence[EnsembleChange], lost: frozenset[MemberName]
+    ) -> Mapping[str, object]:
+        """What would help; see `Lease.proposal`."""
+        best = _best(changes)
+        if best is None:
+            return NOTHING
+        places = self._places(best, lost)
+        found = asdict(best) | ({"places": places} if places else {})
+        return MappingProxyType(found)
+
+    def _places(self, change: EnsembleChange, lost: frozenset[MemberName]) -> dict[str, str]:
+        """Where those who are missing would be after a change of a policy: member -> host."""
+        policies = tuple(_changed(one, change) for one in self.ensemble.policies)
+        if change.subject != "policy":
+            return {}
+        proposal = Proposal(
+            replace(self.ensemble, policies=policies),
+            self.ensemble.generation,
+            lambda stand: lost & _unclaimed(stand),
+            promise=as_before(self.lease, self.decision),
+            restated=frozenset({change.name}),
+            unasked=True,
+        )
+        try:
+            places = self._settled(proposal, dry_run=True).decision.places
+        except (Busy, Infeasible):
+            return {}  # it takes that others move, or too long
+        return {str(name): places[name].host for name in sorted(lost)}
+
+    def _settled(self, proposal: Proposal, *, dry_run: bool) -> Settled:
         ask = Ask(objective=self.decision.objective, seed=self.decision.solve.seed)
-        settle(self.parts, proposal, ask, Naming(self.parts.ids.uuid()), dry_run=False)
+        naming = Naming(self.parts.ids.uuid())
+        return settle(self.parts, proposal, ask, naming, dry_run=dry_run)
 
     def _also(self, missing: int, made: Decision) -> tuple[Change, ...]:
         """The lease with its new placement, and what follows from that."""
@@ -318,6 +355,16 @@ class _Patient:
             told(placed, now, moved, self.servers),
             *room_given_back(self.parts, self.ensemble, self.lease, made),
         )
+
+
+def _changed(policy: PolicyStatement, change: EnsembleChange) -> PolicyStatement:
+    """The policy as it is after a change."""
+    if policy.name != change.name:
+        return policy
+    if change.field == "strength":
+        return replace(policy, weight=1)
+    parameters = {**policy.parameters, change.field: change.after}
+    return replace(policy, parameters=MappingProxyType(parameters))
 
 
 def _unclaimed(stand: Standing) -> frozenset[MemberName]:

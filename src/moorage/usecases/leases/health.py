@@ -291,7 +291,8 @@ def told(
             "missing": lease.missing,
             "moved": list(moved),
             "servers": sorted(servers),
-            "proposal": dict(lease.proposal),
+            # The owner is told of the change, and not of hosts.
+            "proposal": {name: of for name, of in lease.proposal.items() if name != "places"},
         },
         same=(lease.id, "health", lease.generation),
     )

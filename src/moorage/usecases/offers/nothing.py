@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.explain import Stage
 from moorage.domain.period import SECOND, format_instant
-from moorage.engine.conflicts import Oracle, emptied
+from moorage.engine.conflicts import Core, Oracle, emptied
+from moorage.engine.relax import relaxations
 from moorage.usecases.explain import explained, refusal
 from moorage.usecases.foresight import foreseen
 from moorage.usecases.leases.obstacles import in_time
@@ -60,8 +61,9 @@ def refuse(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
     return refusal(parts, built, why, naming, stored=stored)
 
 
+THEN: Final = "fits then"
 EMPTY: Final = "fits the fleet when empty"
-"""What is known of relaxations where not even an empty fleet would do."""
+"""What is known of relaxations that help an empty fleet, and not this one at the first start."""
 
 
 def _never(parts: Parts, ahead: Ahead, built: Built) -> Explanation | None:
@@ -71,8 +73,11 @@ def _never(parts: Parts, ahead: Ahead, built: Built) -> Explanation | None:
     if Oracle(parts.solver, lambda: seconds, ahead.seed).feasible(empty.problem) is not False:
         return None
     why = explained(parts, empty, ahead.snapshot, seed=ahead.seed)
-    return replace(
-        why,
-        stage=Stage.STATIC,
-        relaxations=tuple(replace(one, result=EMPTY) for one in why.relaxations),
-    )
+    cores = [Core(one.elements, one.minimal) for one in why.conflicts]
+    until = parts.stopwatch() + seconds
+    oracle = Oracle(parts.solver, lambda: until - parts.stopwatch(), ahead.seed)
+    helping = [replace(one, result=THEN) for one in relaxations(built, cores, oracle)]
+    known = {str(one.change) for one in helping}
+    others = [one for one in why.relaxations if str(one.change) not in known]
+    helping += [replace(one, result=EMPTY) for one in others]
+    return replace(why, stage=Stage.STATIC, relaxations=tuple(helping))

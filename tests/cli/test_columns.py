@@ -1,0 +1,52 @@
+"""`-c`: some columns of what is shown."""
+
+from typing import Any
+
+import pytest
+
+from moorage.cli.columns import NoColumn, chosen
+from moorage.cli.output import Shown, fields, said, stack, table
+
+ONE = fields(
+    [("id", "1f2e"), ("before start", "nobody"), ("degraded", None), ("claims", None)],
+    aside=[("degraded", False), ("claimed", "0/4"), ("id", "another")],
+)
+MANY = table(["lease", "#places"], [("L1", 4), ("L2", None)])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "line", "body"),
+    [
+        (["id"], "1f2e", {"id": "1f2e"}),
+        (["claimed", "ID"], "0/4  1f2e", {"claimed": "0/4", "id": "1f2e"}),
+        (["before-start"], "nobody", {"before start": "nobody"}),
+        (["degraded", "claims"], "false  -", {"degraded": False, "claims": None}),
+    ],
+)
+def test_of_one_thing_values_stand_on_one_line(
+    wanted: list[str], line: str, body: dict[str, Any]
+) -> None:
+    shown = chosen(Shown({"lease": {}}, stack(ONE, "", MANY)), wanted)
+    assert (shown.text, shown.body) == (line, body)
+
+
+def test_of_a_listing_rows_are_narrower() -> None:
+    shown = chosen(Shown({}, MANY), ["places", "lease"])
+    assert shown.body == [{"places": 4, "lease": "L1"}, {"places": None, "lease": "L2"}]
+    assert shown.text == table(["#places", "lease"], [[4, "L1"], [None, "L2"]])
+
+
+def test_an_empty_listing_stays_empty() -> None:
+    assert chosen(Shown({}, "no hosts are to be away"), ["id"]) == Shown([], "")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [(ONE, "no column 'x'; there are id, "), (stack(), "there are no columns")]
+)
+def test_what_there_is_none_of_is_misuse(text: Any, told: str) -> None:
+    with pytest.raises(NoColumn, match=told):
+        chosen(Shown({}, text), ["x"])
+
+
+def test_what_is_true_is_said_as_in_json() -> None:
+    assert [said(one) for one in (True, False, 0, "x")] == ["true", "false", "0", "x"]
