@@ -319,3 +319,13 @@ def test_a_provider_may_be_renamed_in_the_commit_that_makes_it(store: Ledger) ->
     store.commit(Changeset((UpdateProvider("p", "c"),)))
     snapshot = store.snapshot()
     assert snapshot.revisions[snapshot.row("p")] == store.provider("p").revision
+
+
+def test_a_commit_tells_when_the_newest_trait_was_made_that_it_gave(store: Ledger) -> None:
+    write(store, CreateTrait("CUSTOM_OLD"))
+    write(store, CreateTrait("CUSTOM_NEW"), CreateProvider("p", "p"))
+    newest = {one.name: one.updated_at for one in store.traits()}["CUSTOM_NEW"]
+    both = PutTraits("p", frozenset({"CUSTOM_OLD", "CUSTOM_NEW"}), None)
+    for _ in range(2):  # also where it changes nothing
+        assert store.commit(Changeset((both,))).traits_at == newest
+    assert store.commit(Changeset((PutTraits("p", frozenset(), None),))).traits_at is None

@@ -43,7 +43,9 @@ _some_names: Final[Any] = bindparam("names", expanding=True)
 CLASSES = select(tables.resource_classes.c.name).where(
     tables.resource_classes.c.name.in_(_some_names)
 )
-TRAITS = select(tables.traits.c.name).where(tables.traits.c.name.in_(_some_names))
+TRAITS = select(tables.traits.c.name, tables.traits.c.updated_at).where(
+    tables.traits.c.name.in_(_some_names)
+)
 PROVIDER = select(tables.providers).where(tables.providers.c.uuid == bindparam("uuid"))
 
 
@@ -95,6 +97,8 @@ class Batch:
     dropped: set[Pair] = field(default_factory=set)
     """Inventories that went."""
     consumer_generations: dict[str, int] = field(default_factory=dict)
+    traits_at: int | None = None
+    """See `Committed`."""
     created: set[str] = field(default_factory=set)
     taken: dict[str, set[str]] = field(default_factory=dict)
     """Kind -> ids that are taken, of kinds of which all new ones were looked up together."""
@@ -108,6 +112,8 @@ class Batch:
     """Providers that were deleted."""
     _names: dict[str, dict[str, bool]] = field(default_factory=dict)
     """Per kind, whether a name that was looked up exists."""
+    _trait_times: dict[str, int] = field(default_factory=dict)
+    """When traits that were looked up were made."""
 
     def touch(self, provider: str, *, bookings_only: bool = False) -> None:
         """Note that a provider changes with this commit."""
@@ -191,14 +197,24 @@ class Batch:
         """Make `knows_trait` of all these names one look at the database."""
         self._known("traits", TRAITS, names)
 
+    def note_traits(self, names: Iterable[str]) -> None:
+        """Note known traits that a provider is given."""
+        found = [self._trait_times[name] for name in names if name in self._trait_times]
+        if found:
+            self.traits_at = max(found if self.traits_at is None else [*found, self.traits_at])
+
     def forget_names(self) -> None:
         """Read classes and traits anew next time."""
         self._names.clear()
+        self._trait_times.clear()
 
     def _known(self, kind: str, query: Select[Any], names: Iterable[str]) -> dict[str, bool]:
         known = self._names.setdefault(kind, {})
         for some in chunks(name for name in names if name not in known):
-            found = set(self.look(query, {"names": some}).scalars())
+            rows = self.look(query, {"names": some})
+            if kind == "traits":
+                self._trait_times.update(rows)
+            found = {row.name for row in rows}
             known.update((name, name in found) for name in some)
         return known
 

@@ -207,6 +207,7 @@ def settle(batch: Batch, log: Log) -> Committed:
         provider_generations=MappingProxyType(generations),
         consumer_generations=MappingProxyType(batch.consumer_generations),
         created=frozenset(batch.created),
+        traits_at=batch.traits_at,
     )
 
 

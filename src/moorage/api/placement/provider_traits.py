@@ -14,12 +14,13 @@ from moorage.usecases import providers as usecase
 
 if TYPE_CHECKING:
     from moorage.api.placement.request import Parts, Request
+    from moorage.domain.period import Instant
 
 
 def list_all(parts: Parts, request: Request) -> Response:
     """The traits of a provider."""
     provider = usecase.one(parts.store, request.path["uuid"])
-    return _shown(parts, provider.traits, provider.generation)
+    return _shown(provider.traits, provider.generation, newest(parts, provider.traits))
 
 
 def replace_all(parts: Parts, request: Request) -> Response:
@@ -36,7 +37,9 @@ def replace_all(parts: Parts, request: Request) -> Response:
             raise UnknownName("trait", ", ".join(sorted(unknown))) from None
         raise
     # The same traits as before move nothing.
-    return _shown(parts, traits, committed.provider_generations.get(uuid, expected))
+    generation = committed.provider_generations.get(uuid, expected)
+    modified = committed.at if committed.traits_at is None else committed.traits_at
+    return _shown(traits, generation, modified)
 
 
 def clear(parts: Parts, request: Request) -> Response:
@@ -46,6 +49,6 @@ def clear(parts: Parts, request: Request) -> Response:
     return Response(status=204)
 
 
-def _shown(parts: Parts, traits: frozenset[str], generation: int) -> Response:
+def _shown(traits: frozenset[str], generation: int, modified: Instant) -> Response:
     body = {"traits": sorted(traits, key=trait_order), "resource_provider_generation": generation}
-    return Response(body=body, modified=newest(parts, traits))
+    return Response(body=body, modified=modified)

@@ -235,3 +235,5 @@ class Committed:
     consumer_generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     created: frozenset[str] = frozenset()
     """Names or UUIDs of resource classes, traits and providers that this commit created."""
+    traits_at: int | None = None
+    """When the newest was made of the traits that it gave to providers; None for none."""

@@ -135,6 +135,7 @@ def put_traits(batch: Batch, change: PutTraits) -> None:
     for name in sorted(change.traits):
         if not batch.knows_trait(name):
             raise UnknownName("trait", name, path="traits")
+    batch.note_traits(change.traits)
     if _replace(batch, TRAITS, change.provider, change.traits):
         batch.bumps[change.provider] += 1
         batch.touch(change.provider)
