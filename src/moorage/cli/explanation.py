@@ -108,6 +108,8 @@ def relaxation(item: Mapping[str, Any]) -> str:
     change = dict(item.get("change") or {})
     if "time" in change:
         return _timely(change)
+    if "lease" in change:
+        return f"--priority {change['priority'][1]}: {item.get('result', 'fits now')}"
     subject = change.pop("policy", None) or change.pop("member", None) or "?"
     changes = ", ".join(f"{name} {_step(value)}" for name, value in change.items())
     result = item.get("result", "fits now")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.cli import explanation, told
 from moorage.cli.output import short
-from moorage.cli.times import period
+from moorage.cli.times import minute, period
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -31,7 +31,25 @@ def granted(made: Granted, *, dry_run: bool) -> str:
         separator = told.SEPARATOR
     if one.displaced.count:
         parts.append(f"ending early for it: {one.displaced.count}")
-    return separator.join(parts)
+    if made.preempted.count:
+        parts.append(f"takes the places of {counted(made.preempted.count, 'lease')}")
+    lines = [separator.join(parts)]
+    for other in made.preempted.leases:
+        fits = f"fits next from {minute(other.earliest_start)}" if other.earliest_start else ""
+        told_of = f"lease {short(other.id)} ({other.name}, priority {other.priority})"
+        lines.append(
+            "  ".join(filter(None, (f"  {told_of}", period(other.start, other.end), fits)))
+        )
+    return "\n".join(lines)
+
+
+def guarantee(one: Lease) -> str:
+    """`proved`, and on which terms before the lease begins."""
+    terms = one.may_yield
+    if terms is None:
+        return one.guarantee
+    until = minute(terms.until)
+    return f"{one.guarantee}; may yield to priority > {terms.above} until {until}"
 
 
 def called(one: Lease | Offer) -> str:
@@ -40,7 +58,9 @@ def called(one: Lease | Offer) -> str:
 
 
 def status(one: Lease) -> str:
-    """`active`, or `active, degraded: 1 place missing`."""
+    """`active`, `active, degraded: 1 place missing`, or `closed, preempted`."""
+    if one.outcome is not None:
+        return f"{one.status}, {one.outcome}"
     if not one.degraded:
         return one.status
     missing = f": {counted(one.missing, 'place')} missing" if one.missing else ""

@@ -54,6 +54,35 @@ class Occurrence(msgspec.Struct, frozen=True):
     index: int
 
 
+class MayYield(msgspec.Struct, frozen=True):
+    """It may have to give up its places to a lease of a priority `above` this, `until` then."""
+
+    above: int
+    until: str
+
+
+class PreemptedLease(msgspec.Struct, frozen=True):
+    """A lease that gives up its places for another, and when it would fit next."""
+
+    id: str
+    name: str = ""
+    project_id: str = ""
+    priority: int = 0
+    start: str = ""
+    end: str = ""
+    units: int = 0
+    earliest_start: str | None = None
+    earliest_end: str | None = None
+    proved: bool = False
+
+
+class Preempted(msgspec.Struct, frozen=True):
+    """How many leases give up their places for another, and to operators which."""
+
+    count: int = 0
+    leases: list[PreemptedLease] = []
+
+
 class Lease(msgspec.Struct, frozen=True):
     """A lease. `generation` is what a change must name; times are RFC 3339."""
 
@@ -86,6 +115,8 @@ class Lease(msgspec.Struct, frozen=True):
     displaced: Displaced = Displaced()
     notified: int | None = None
     proposed_places: dict[str, str] = {}
+    may_yield: MayYield | None = None
+    outcome: str | None = None
 
 
 class Granted(msgspec.Struct, frozen=True):
@@ -94,6 +125,7 @@ class Granted(msgspec.Struct, frozen=True):
     lease: Lease
     decision: structs.Decision | None = None
     revision: int = 0
+    preempted: Preempted = Preempted()
 
 
 class Leases(msgspec.Struct, frozen=True):

@@ -61,6 +61,15 @@ EVENT_TYPES: Final = (
         _LEASE,
     ),
     EventType("lease.whole", "lease", "all its members have places again", _LEASE),
+    EventType(
+        "lease.preempted",
+        "lease",
+        "it gives up its places for a lease of a higher priority, before it has begun",
+        (
+            *("lease", "name", "start", "end", "status", "outcome", "priority", "ensemble"),
+            *("earliest_start", "earliest_end", "proved"),
+        ),
+    ),
     EventType("lease.claimed", "lease", "a place is claimed in it", ("claim", *_CLAIM)),
     EventType(
         "lease.notice",

@@ -40,6 +40,13 @@ class LeaseState(StrEnum):
     """It holds nothing any more: ended, or cancelled."""
 
 
+class LeaseOutcome(StrEnum):
+    """How a lease ended that did not come to its end, nor was given back by its owner."""
+
+    PREEMPTED = "preempted"
+    """It gave up its places for a lease of a higher priority, before it began."""
+
+
 class LeaseStep(StrEnum):
     """What may happen to a lease."""
 
@@ -245,6 +252,8 @@ class Lease:
     generation: int = 0
     created_at: Instant = 0
     updated_at: Instant = 0
+    outcome: LeaseOutcome | None = None
+    """Of a closed lease that ended for another reason than usual."""
     offer: Offer | None = None
     """Given where it is, or was before it was granted, an offer."""
     serial: int = 0

@@ -40,6 +40,22 @@ LEASES: Final = (
         show=format_duration,
     ),
     Setting(
+        "preemption",
+        one_of("never", "pending"),
+        "never",
+        "WHICH",
+        "Which leases give up their places for a lease of a higher priority that cannot be granted"
+        " otherwise: none, or those that have not begun.",
+    ),
+    Setting(
+        "preemption_notice",
+        duration,
+        "24h",
+        "DURATION",
+        "How long before it begins, with its lead, a lease is safe from preemption.",
+        show=format_duration,
+    ),
+    Setting(
         "longest_lease",
         duration,
         "365d",

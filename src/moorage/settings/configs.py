@@ -106,6 +106,9 @@ def configure(effective: Effective) -> Settings:
         lifetimes=_lifetimes(effective),
         limits=Limits(
             notice=value["notice"],
+            preemption_notice=(
+                value["preemption_notice"] if value["preemption"] == "pending" else None
+            ),
             longest_lease=value["longest_lease"],
             horizon=value["lease_horizon"],
             buckets=tuple(sorted({0, *value["capacity_buckets"]})),

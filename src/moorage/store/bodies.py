@@ -39,7 +39,15 @@ from moorage.domain.explain import (
     Window,
 )
 from moorage.domain.flavors import Flavor
-from moorage.domain.leases import Lease, LeaseState, Occurrence, Reservation, Terms, Yielding
+from moorage.domain.leases import (
+    Lease,
+    LeaseOutcome,
+    LeaseState,
+    Occurrence,
+    Reservation,
+    Terms,
+    Yielding,
+)
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
@@ -140,6 +148,7 @@ LEASE: Final = record(
     Lease,
     terms=_TERMS,
     state=choice(LeaseState),
+    outcome=optional(choice(LeaseOutcome)),
     reservations=each(record(Reservation)),
     binding=choice(Binding),
     actions=table(each(PLAIN)),

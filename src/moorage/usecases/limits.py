@@ -49,6 +49,9 @@ class Limits:
     notice: Duration = 5 * MINUTE
     """How long before its end a preemptible server is warned, and how long before a lease needs
     its place that end is."""
+    preemption_notice: Duration | None = None
+    """How long before it begins a lease may give up its places for one of a higher priority at
+    the latest; None: never."""
     longest_lease: Duration = 365 * DAY
     horizon: Duration = 1095 * DAY
     """How far ahead of now a lease may end."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.leases.asking import Displaced
+    from moorage.usecases.leases.outrank import Preempted
     from moorage.usecases.leases.replan import Moved
     from moorage.usecases.leases.yielding import Candidate
     from moorage.usecases.parts import Parts
@@ -103,6 +104,8 @@ class Look:
     """Who is displaced, and the providers that each is booked on."""
     moved: tuple[Moved, ...] = ()
     """Leases that have not started and get other places for it."""
+    preempted: tuple[Preempted, ...] = ()
+    """Leases that give up their places for it; see `leases.outrank`."""
     clash: bool = False
     """Whether those who stay put cannot stay as long as is asked: nothing was looked for."""
 

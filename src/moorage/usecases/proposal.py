@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant, Period
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.asking import Displaced
+    from moorage.usecases.leases.outrank import Preempted
     from moorage.usecases.standing import Standing
 
 
@@ -79,6 +80,8 @@ class Proposal:
     """Members placed anew whose place is claimed at once, and for how long."""
     unasked: bool = False
     """Nobody asked for it who would read why not: then that is not stored."""
+    outranks: int = 0
+    """Leases of a lower priority than this may give up their places for it."""
     operator: bool = False
     """Whether who asks may know other projects' leases by their ids."""
 
@@ -105,3 +108,5 @@ class Settled:
     dry_run: bool = False
     displaced: tuple[Displaced, ...] = ()
     """Who ends early for it."""
+    preempted: tuple[Preempted, ...] = ()
+    """Leases that give up their places for it."""

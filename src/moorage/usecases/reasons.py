@@ -14,6 +14,7 @@ from moorage.usecases.explain import explained
 from moorage.usecases.foresight import foreseen
 from moorage.usecases.leases.instead import instead, shorter
 from moorage.usecases.leases.obstacles import in_time, kept_out
+from moorage.usecases.leases.outrank import sufficient
 
 if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
@@ -34,6 +35,8 @@ def reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight
         sight: what was seen then.
     """
     why = _reasons(parts, proposal, ask, look, sight)
+    if why.stage is Stage.TIME and (more := sufficient(parts, proposal, ask, look, sight)):
+        why = replace(why, relaxations=(*why.relaxations[: MOST - 1], more), note="")
     if look.clash or proposal.unasked or look.built.request.fixed or why.stage is Stage.STATIC:
         return why
     return _ahead(parts, proposal, ask, look, sight, why)

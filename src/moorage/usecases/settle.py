@@ -20,6 +20,7 @@ from moorage.domain.errors import (
 from moorage.domain.leases import LeaseState
 from moorage.usecases.deciding import Answer, bounded, decision_for
 from moorage.usecases.explain import refusal
+from moorage.usecases.leases.outrank import outranking
 from moorage.usecases.leases.replan import room_left
 from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.looking import Looking, Sight
@@ -92,6 +93,8 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         sight = Sight(snapshot, stand, there)
         look = looking.look(sight)
         if look.found is None:
+            look = outranking(parts, proposal, ask, look, sight, time_limit) or look
+        if look.found is None:
             stored = naming.explained or not (dry_run or proposal.unasked)
             why = reasons(parts, proposal, ask, look, sight)
             raise refusal(parts, look.built, why, naming.within or naming, stored=stored)
@@ -99,9 +102,15 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         decision = decision_for(parts, proposal, ask, answer, naming, hold)
         if dry_run:
             return Settled(
-                decision, proposal.ensemble, snapshot, dry_run=True, displaced=look.displaced
+                decision,
+                proposal.ensemble,
+                snapshot,
+                dry_run=True,
+                displaced=look.displaced,
+                preempted=look.preempted,
             )
         changes = (
+            *(one for gone in look.preempted for one in gone.changes(parts, decision.updated_at)),
             *(one for moved in look.moved for one in moved.changes(decision.updated_at)),
             *changes_for(parts.store, proposal, decision, answer),
             *bounded(parts, decision, answer),
@@ -110,6 +119,8 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         giving_way = dict(look.evicted)
         for moved in look.moved:
             giving_way |= moved.relied()
+        for gone in look.preempted:
+            giving_way |= gone.of.relied
         beside = frozenset[str]().union(*(moved.providers() for moved in look.moved))
         relied = reliance(snapshot, look.found, stand, giving_way, beside)
         try:
@@ -128,7 +139,12 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             if not patience.pause():
                 raise Busy("the ledger moved too often while deciding") from overtaken
             continue
-        return Settled(*_written(changes), parts.store.snapshot(), displaced=look.displaced)
+        return Settled(
+            *_written(changes),
+            parts.store.snapshot(),
+            displaced=look.displaced,
+            preempted=look.preempted,
+        )
 
 
 def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:

@@ -29,6 +29,7 @@ from moorage.usecases.joint import Ask
 from moorage.usecases.leases.asking import Granted, LeaseAsk, LeaseChange
 from moorage.usecases.leases.change import change_lease
 from moorage.usecases.leases.create import create_lease
+from moorage.usecases.limits import Limits
 from moorage.usecases.ports import Caller
 from moorage.usecases.proposal import Naming
 
@@ -168,9 +169,9 @@ class World:
         )
 
 
-def build(*vcpu: int) -> World:
+def build(*vcpu: int, limits: Limits | None = None) -> World:
     """A world of hosts with so many VCPU each; whoever builds it closes its service."""
-    service = Service()
+    service = Service(limits=limits)
     hosts = [named(number) for number in range(len(vcpu))]
     for number, (uuid, amount) in enumerate(zip(hosts, vcpu, strict=True)):
         changes = (
@@ -186,8 +187,8 @@ def world() -> Iterator[Callable[..., World]]:
     """Makes worlds."""
     made: list[World] = []
 
-    def make(*vcpu: int) -> World:
-        made.append(build(*vcpu))
+    def make(*vcpu: int, limits: Limits | None = None) -> World:
+        made.append(build(*vcpu, limits=limits))
         return made[-1]
 
     yield make

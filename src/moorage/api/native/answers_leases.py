@@ -51,8 +51,42 @@ class Displaced(Struct, frozen=True):
     """Who they are; operators only."""
 
 
+class MayYield(Struct, frozen=True):
+    """On which terms the promise of a lease holds before it begins, where any are configured."""
+
+    above: int
+    """To a lease of a higher priority than this it may have to give up its places."""
+    until: str
+    """Until then, and not afterwards."""
+
+
+class PreemptedLease(Struct, frozen=True):
+    """A lease that gives up its places for another."""
+
+    id: str
+    name: str
+    project_id: str
+    priority: int
+    start: str
+    end: str
+    units: int
+    earliest_start: str | None
+    """When the same lease would fit next; null where none was found."""
+    earliest_end: str | None
+    proved: bool
+    """Whether it was refuted that it fits at any start between."""
+
+
+class Preempted(Struct, frozen=True):
+    """The leases that give up their places for one of a higher priority."""
+
+    count: int
+    leases: list[PreemptedLease] | UnsetType = UNSET
+    """Which they are; operators only."""
+
+
 class Lease(Struct, frozen=True):
-    """A lease. `guarantee` is always `proved`: what cannot be proved is refused."""
+    """A lease. What cannot be proved is refused; see `guarantee`."""
 
     id: str
     name: str
@@ -70,7 +104,8 @@ class Lease(Struct, frozen=True):
     shown, such as `{"policy": "one-per-host", "max_per_domain": [1, 2]}`; null for none."""
     generation: int
     guarantee: str
-    """`proved`; `broken` while it is degraded: a place cannot be kept, or is lost."""
+    """`proved`, on the terms of `may_yield`; `broken` while it is degraded: a place cannot be kept,
+    or is lost; `yielded` once a lease of a higher priority has its places."""
     start: str
     end: str
     lead: str
@@ -100,6 +135,10 @@ class Lease(Struct, frozen=True):
     """Who ends early for it; nobody once it is closed. Absent in listings."""
     notified: int | UnsetType = UNSET
     """While degraded: how many subscriptions have been told so. Absent in listings."""
+    may_yield: MayYield | None = None
+    """The terms of `guarantee` before the lease begins; null where nothing may take its places."""
+    outcome: str | None = None
+    """`preempted`: it has given up its places for a lease of a higher priority."""
 
 
 class OneLease(Struct, frozen=True):
@@ -109,6 +148,8 @@ class OneLease(Struct, frozen=True):
     decision: Decision | UnsetType = UNSET
     ensemble: Ensemble | UnsetType = UNSET
     """Where the lease made one."""
+    preempted: Preempted | UnsetType = UNSET
+    """The leases that give up their places for it; absent where none does."""
     dry_run: bool = False
     computed_at: str | UnsetType = UNSET
     revision: int | UnsetType = UNSET

@@ -148,6 +148,7 @@ def granted_reply(call: Call, granted: Granted, *, created: bool) -> Reply:
                 dry_run=dry,
             ),
             ensemble=views.ensemble_view(call, granted.ensemble),
+            preempted=views_leases.preempted_view(call, granted.preempted),
             dry_run=dry,
             computed_at=views.instant(granted.snapshot.taken_at) or UNSET,
             revision=granted.snapshot.revision,

@@ -8,8 +8,9 @@ from msgspec import UNSET, UnsetType
 
 from moorage.api.native import answers_leases as told
 from moorage.api.native.views import instant, plain
-from moorage.domain.leases import Yielding, reservation_class
+from moorage.domain.leases import LeaseOutcome, Yielding, reservation_class
 from moorage.domain.period import format_duration, format_instant
+from moorage.usecases.leases.outrank import may_yield_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease, Reservation
     from moorage.usecases.leases.create import Displaced
+    from moorage.usecases.leases.outrank import Preempted
     from moorage.usecases.leases.view import Remaining
 
 
@@ -42,7 +44,7 @@ def lease_view(
         proposed_places=_places(call, lease.proposal),
         generation=lease.generation,
         # Nothing is granted but with a proof; what befalls its hosts afterwards may undo it.
-        guarantee="broken" if lease.degraded else "proved",
+        guarantee=_guarantee(lease),
         start=format_instant(terms.period.start),
         end=format_instant(terms.period.end),
         lead=format_duration(terms.lead),
@@ -72,6 +74,44 @@ def lease_view(
         ],
         occurrence=UNSET if one is None else told.Occurrence(one.series, one.index),
         displaced=UNSET if displaced is None else displaced_view(call, displaced),
+        may_yield=_may_yield(call, lease),
+        outcome=None if lease.outcome is None else lease.outcome.value,
+    )
+
+
+def _guarantee(lease: Lease) -> str:
+    if lease.outcome is LeaseOutcome.PREEMPTED:
+        return "yielded"
+    return "broken" if lease.degraded else "proved"
+
+
+def _may_yield(call: Call, lease: Lease) -> told.MayYield | None:
+    parts = call.parts
+    until = may_yield_until(lease, parts.limits.preemption_notice, parts.store.now())
+    return None if until is None else told.MayYield(lease.terms.priority, format_instant(until))
+
+
+def preempted_view(call: Call, preempted: Sequence[Preempted]) -> told.Preempted | UnsetType:
+    """Who gives up their places: to operators by name, to a tenant how many."""
+    if not preempted:
+        return UNSET
+    shown = [_preempted(one) for one in preempted] if call.caller.operator else UNSET
+    return told.Preempted(len(preempted), shown)
+
+
+def _preempted(one: Preempted) -> told.PreemptedLease:
+    lease, window = one.of.lease, one.earliest
+    return told.PreemptedLease(
+        id=lease.id,
+        name=lease.name,
+        project_id=lease.project_id,
+        priority=lease.terms.priority,
+        start=format_instant(lease.terms.period.start),
+        end=format_instant(lease.terms.period.end),
+        units=lease.units,
+        earliest_start=None if window is None else format_instant(window.start),
+        earliest_end=None if window is None or window.end is None else format_instant(window.end),
+        proved=window is not None and window.proved,
     )
 
 

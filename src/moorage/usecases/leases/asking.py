@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, Terms
     from moorage.domain.period import Duration, Instant
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.outrank import Preempted
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Granted:
     ensemble: Ensemble
     snapshot: Snapshot
     displaced: tuple[Displaced, ...] = ()
+    preempted: tuple[Preempted, ...] = ()
+    """Leases that give up their places for it."""
     claims: Sequence[Claim] = ()
     """Those of the decision: none where it is new, or nothing was written."""
     dry_run: bool = False

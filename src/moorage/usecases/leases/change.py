@@ -206,6 +206,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         - {one.uuid for one in changed.members},
         promise=promised,
         also=also,
+        outranks=after.terms.priority,
         operator=caller.operator,
     )
     ask = Ask(objective=decision.objective, seed=decision.solve.seed)
@@ -216,6 +217,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
         displaced=settled.displaced if dry_run else yielders(parts.store, before.id),
+        preempted=settled.preempted,
         claims=() if dry_run else parts.store.claims(decision_id=settled.decision.id),
         dry_run=dry_run,
     )

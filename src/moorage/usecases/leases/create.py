@@ -117,6 +117,7 @@ def _create(
         unplaced(ensemble),
         promise=promise(lease),
         also=also,
+        outranks=0 if asked.brought else terms.priority,
         operator=caller.operator,
     )
     ask = Ask(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
@@ -129,6 +130,7 @@ def _create(
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
         displaced=settled.displaced,
+        preempted=settled.preempted,
         dry_run=dry_run,
     )
 

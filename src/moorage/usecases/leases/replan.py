@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.bookings import Binding, Booking, BookingState
-from moorage.domain.changes import ExpectLease, PutBookings, PutDecision
+from moorage.domain.changes import EndBookings, ExpectLease, PutBookings, PutDecision
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
@@ -226,12 +226,13 @@ def party(
 def room_left(
     parts: Parts, ensemble: Ensemble, decision: Decision, answer: Answer
 ) -> Iterator[Change]:
-    """Later ends for those who yield to leases that move for a decision, where they yielded.
+    """Later ends for those who yield to leases that move or go for a decision, where they yielded.
 
-    Nobody yields to a lease where it goes: it moves to what is free.
+    Nobody yields to a lease where it goes: it moves to what is free. Who ends early for the
+    decision itself gets nothing back.
     """
-    moved = answer.look.moved
-    if not moved:
+    moved, preempted = answer.look.moved, answer.look.preempted
+    if not (moved or preempted):
         return
     instead = {
         one.uuid: hold_booking(one, decision.places[one.name], decision)
@@ -240,14 +241,23 @@ def room_left(
     }
     for one in moved:
         instead |= one.planned.bookings(one.places)
-    yield from given_back(
+    for gone in preempted:
+        instead |= dict.fromkeys(gone.of.consumers, ())
+    later = given_back(
         parts.store,
         answer.snapshot,
-        [one.planned.lease.id for one in moved],
+        [
+            *(one.planned.lease.id for one in moved),
+            *(gone.of.lease.id for gone in preempted),
+        ],
         instead,
         parts.limits.notice,
         {decision.id: decision.lease_id},
     )
+    ending = {one.consumer for one in answer.look.displaced}
+    for change in later:
+        if not (isinstance(change, EndBookings) and change.consumers & ending):
+            yield change
 
 
 def planned_in(

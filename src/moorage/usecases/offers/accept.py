@@ -145,6 +145,7 @@ class _Taking:
             freed=frozenset(one.uuid for one in kept.members) if copied else frozenset(),
             instead_of=frozenset({kept.id}) if copied else frozenset(),
             known=MappingProxyType({name: one.host for name, one in held.places.items()}),
+            outranks=self.terms.priority,
             operator=self.caller.operator,
         )
         ask = Ask(objective=held.objective, seed=held.solve.seed)
@@ -157,6 +158,7 @@ class _Taking:
             ensemble=settled.ensemble,
             snapshot=settled.snapshot,
             displaced=settled.displaced if dry_run else yielders(store, self.lease.id),
+            preempted=settled.preempted,
             dry_run=dry_run,
         )
 
