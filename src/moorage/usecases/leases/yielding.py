@@ -3,7 +3,7 @@
 A lease is granted without displacing anybody where that is possible. Else a placement is looked
 for as if those who can be warned in time were not there: first those of the lowest priority alone,
 then with the next (see `looking`). Of these, provider by provider, those are displaced that make
-room for it: as few as possible of the highest priority, then of the next, among equally many the
+room for it: from the highest priority down as few as possible of each, among equally many the
 youngest, then by id. That it displaces as few as possible in all is a preference and not proved:
 another placement might do with less.
 """
