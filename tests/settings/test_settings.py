@@ -86,6 +86,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "lifetime": "30d",
         "project_lifetime": "p=forever",
         "notice": "1m",
+        "preemption": "pending",
+        "preemption_notice": "2d",
         "longest_lease": "90d",
         "lease_horizon": "400d",
         "quota_lease_units": "100",

@@ -86,8 +86,10 @@ def _guarantee(lease: Lease) -> str:
 
 
 def _may_yield(call: Call, lease: Lease) -> told.MayYield | None:
-    parts = call.parts
-    until = may_yield_until(lease, parts.limits.preemption_notice, parts.store.now())
+    notice = call.parts.limits.preemption_notice
+    if notice is None:
+        return None
+    until = may_yield_until(lease, notice, call.parts.store.now())
     return None if until is None else told.MayYield(lease.terms.priority, format_instant(until))
 
 
