@@ -318,7 +318,13 @@ def _stays(
             yield EndBookings(consumers, bookings[0].period.end)
         return
     kept = tuple(
-        replace(one, decision=decision.id, lapses_at=_lapses_at(one, decision)) for one in bookings
+        replace(
+            one,
+            decision=decision.id,
+            lapses_at=_lapses_at(one, decision),
+            priority=decision.priority,
+        )
+        for one in bookings
     )
     yield PutBookings(member_consumer(ensemble, member), kept)
 

@@ -260,7 +260,7 @@ def outranked(
                     found[one.decision] = (one.priority, -one.period.start)
     ordered = sorted(found, key=lambda id_: (found[id_], id_))[:MOST]
     every = (_one(store, snapshot, id_) for id_ in ordered)
-    return [one for one in every if one is not None]
+    return [one for one in every if one is not None and one.lease.terms.priority < below]
 
 
 def _hosts(snapshot: Snapshot, look: Look) -> list[int]:
