@@ -52,6 +52,7 @@ from moorage.usecases.feed.trim import Trimming, passing
 from moorage.usecases.leases.lookout import Lookout
 from moorage.usecases.leases.simulated import Simulated
 from moorage.usecases.parts import Parts
+from moorage.usecases.waitlist.rounds import Waitlist
 from moorage.workers import deliveries, effects, expiry, lookout
 from moorage.workers.pulse import Pulse
 
@@ -231,6 +232,7 @@ def _start_effects(parts: Parts, settings: Settings, metrics: Metrics, vitals: V
     )
     effects.start(parts.store, work, interval=_EFFECTS_SECONDS, done=vitals.lane_done)
     lookout.start(Lookout(parts).look, interval=_EFFECTS_SECONDS)
+    lookout.start(Waitlist(parts).look, interval=_EFFECTS_SECONDS)
     _start_deliveries(parts, settings, metrics)
 
 

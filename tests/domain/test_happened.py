@@ -22,6 +22,7 @@ from moorage.domain.period import Period
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.leases import Lease
+    from moorage.domain.waitlist import WaitlistEntry
 
 BODIES = {one.name: set(one.body) for one in EVENT_TYPES}
 PROPOSAL = {"subject": "policy", "name": "one", "field": "max", "before": 1, "after": 2}
@@ -36,6 +37,9 @@ class Stood:
     def lease(self, id_: str) -> Lease | None:
         del id_
         return self.stored
+
+    def entry(self, id_: str) -> WaitlistEntry | None:
+        raise AssertionError(id_)
 
     def decision_state(self, id_: str) -> str | None:
         raise AssertionError(id_)

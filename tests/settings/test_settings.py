@@ -105,6 +105,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "delivery_patience": "2d",
         "delivery_longest_wait": "30m",
         "threshold_interval": "1m",
+        "waitlist_time": "2s",
         "end_servers": "none",
         "hook": "/bin/true",
         "webhook": "https://hooks.example.org/moorage?team=ops",

@@ -23,6 +23,7 @@ NOUNS: Final[Mapping[str, str]] = MappingProxyType(
         "capacity": "how much there is over time, how many fit and when",
         "quota": "what a project may lease and hold",
         "offer": "leases proposed, and held until they expire",
+        "waitlist": "leases that could not be had and wait, in a promised order",
         "policy": "the types of policies (known offline)",
         "hot": "Heat templates in, decisions out",
         "template": "descriptions with parameters, kept in versions",
@@ -215,6 +216,18 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "offer delete": (
             f"{_CLI}.offer:Delete",
             "Give an offer up: its places are free at once.",
+        ),
+        "waitlist list": (
+            f"{_CLI}.waitlist:List",
+            "List leases that wait, or have waited, oldest first.",
+        ),
+        "waitlist show": (
+            f"{_CLI}.waitlist:Show",
+            "Show a lease that waits: its place in the order, why it waits, and an estimate.",
+        ),
+        "waitlist cancel": (
+            f"{_CLI}.waitlist:Cancel",
+            "Wait no longer.",
         ),
         "event list": (
             f"{_CLI}.event:List",

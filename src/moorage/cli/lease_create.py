@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import series_create, told_lease
+from moorage.cli import series_create, told_lease, told_waitlist
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
 from moorage.cli.output import FORMATS, Shown
@@ -45,11 +45,17 @@ class Create(Command):
     --param).
 
     With --every it recurs: each date gets a lease of its own, and all are granted or none.
+
+    With --wait a lease that cannot be had is put on the waitlist (see waitlist show), and is
+    granted in the order of the list when it can. Of a range of starts (--latest) the earliest
+    window counts; without --start any will do.
     """
 
     examples = """
         moorage lease create -f shop.yaml --start 2026-12-07T08:00Z --end 2026-12-11T18:00Z
         moorage lease create --flavor m1.xlarge --count 4 --start now --duration 4d10h --dry-run
+        moorage lease create --flavor m1.xlarge --count 4 --start 2026-12-07 --duration 4d --wait \\
+          --latest 2026-12-14
         moorage lease create --template upf@2 --param count=4 --start 2026-12-07 --duration 1d
         moorage lease create --ensemble shop --start 2026-12-07 --duration 1d --lead 30m \\
           --expiry 2h --before-end notify:PT24H --on-end delete
@@ -76,6 +82,7 @@ class Create(Command):
         parser.add_argument("--name", help="default: the ensemble's, flavor's or template's")
         _when(parser)
         series_create.recurring(parser)
+        _waiting(parser)
         _terms(parser)
         add = parser.add_argument
         add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
@@ -100,6 +107,10 @@ class Create(Command):
         if args.param and args.template is None:
             self._usage_error("argument --param: only with --template")
         series_create.check(args, self._usage_error)
+        if not args.wait and (args.latest or args.wait_until):
+            self._usage_error("arguments --latest and --wait-until: only with --wait")
+        if args.wait and args.every is not None:
+            self._usage_error("argument --wait: not with --every, a series is granted or refused")
         if args.project is not None:
             self.app.options.project = args.project
         body = _said(args)
@@ -107,6 +118,8 @@ class Create(Command):
             body |= _what(client, args)
             if args.every is not None:
                 return series_create.create(client, args, body)
+            if args.wait:
+                return _asked_to_wait(client, body, args)
             answer = client.leases.create(body, dry_run=args.dry_run)
         return Shown(answer.body, told_lease.granted(answer.value, dry_run=args.dry_run))
 
@@ -117,6 +130,25 @@ def _when(parser: argparse.ArgumentParser) -> None:
     end = parser.add_mutually_exclusive_group(required=True)
     end.add_argument("--end", type=time_of, metavar="T", help="when it ends; nobody's any more")
     end.add_argument("--duration", type=span, metavar="4d10h", help="instead of --end")
+
+
+def _waiting(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--wait", action="store_true", help="where it cannot be had now, wait on the waitlist")
+    add("--latest", type=time_of, metavar="T", help="with --wait: the last start that would do")
+    add("--wait-until", type=time_of, metavar="T", help="with --wait: give up then")
+
+
+def _asked_to_wait(client: Moorage, body: dict[str, Any], args: argparse.Namespace) -> Shown:
+    """The lease, if it was granted at once, or how it waits."""
+    from moorage.client.waitlist import Entry
+
+    said = {"latest_start": args.latest, "until": args.wait_until}
+    wait = {name: value for name, value in said.items() if value is not None}
+    answer = client.waitlist.lease(body, wait, dry_run=args.dry_run)
+    if isinstance(answer.value, Entry):
+        return Shown(answer.body, told_waitlist.entered(answer.value, dry_run=args.dry_run))
+    return Shown(answer.body, told_lease.granted(answer.value, dry_run=args.dry_run))
 
 
 def _terms(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from moorage.client.quotas import QuotaCalls
 from moorage.client.series import SeriesCalls
 from moorage.client.templates import Templates
 from moorage.client.transport import Transport
+from moorage.client.waitlist import WaitlistCalls
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,6 +36,7 @@ class Moorage:
         self.leases = LeaseCalls(transport)
         self.offers = OfferCalls(transport)
         self.series = SeriesCalls(transport)
+        self.waitlist = WaitlistCalls(transport)
         self.explanations = Explanations(transport)
         self.capacity = Capacities(transport)
         self.flavors = Flavors(transport)

@@ -36,6 +36,9 @@ _LEASE: Final = (
     *("name", "status", "start", "end", "degraded", "missing", "proposal", "ensemble"),
 )
 _DECISION: Final = ("ensemble", "status", "expires_at", "members", "lease")
+_ENTRY: Final = (
+    *("name", "status", "earliest_start", "latest_start", "waits_for", "estimate", "lease"),
+)
 _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
@@ -83,6 +86,17 @@ EVENT_TYPES: Final = (
         "as much time is left before its start or end as a subscription asks for",
         ("name", "edge", "at", "left", "subscription"),
     ),
+    EventType("waitlist.waiting", "waitlist entry", "a lease waits from now on", _ENTRY),
+    EventType(
+        "waitlist.estimate",
+        "waitlist entry",
+        "the earliest window in which it would fit is another, or there is none any more",
+        _ENTRY,
+    ),
+    EventType("waitlist.granted", "waitlist entry", "it is a lease, by the same id", _ENTRY),
+    EventType("waitlist.expired", "waitlist entry", "no start that would do is left", _ENTRY),
+    EventType("waitlist.cancelled", "waitlist entry", "its owner has given it up", _ENTRY),
+    EventType("waitlist.failed", "waitlist entry", "it cannot be granted any more", _ENTRY),
     EventType("ensemble.created", "ensemble", "it is described", ("name", "members")),
     EventType("ensemble.deleted", "ensemble", "it is forgotten", ("name",)),
     EventType(

@@ -13,6 +13,7 @@ from moorage.domain import changes
 from moorage.domain.effects import ENDED, EVICTION, EffectKind
 from moorage.domain.events import Happened
 from moorage.domain.period import FOREVER, format_instant
+from moorage.domain.waitlist import EntryState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.waitlist import Estimate, WaitlistEntry
 
 _WARNED: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 _REPRIEVED: Final = ("server", "ends", "declared_end", "ensemble", "member")
@@ -34,6 +36,9 @@ class Before(Protocol):
 
     def lease(self, id_: str) -> Lease | None:
         """The lease; None: there was none."""
+
+    def entry(self, id_: str) -> WaitlistEntry | None:
+        """The entry of the waitlist; None: there was none."""
 
     def decision_state(self, id_: str) -> str | None:
         """The state of a decision; None: there was none."""
@@ -222,6 +227,31 @@ def _told(type_: str, effect: Effect, fields: tuple[str, ...]) -> Happened:
     return Happened(type_, effect.project_id, effect.subject, 0, body)
 
 
+def _entry(change: changes.PutEntry, before: Before) -> Iterator[Happened]:
+    """Its state, or another estimate of one that goes on waiting."""
+    one, old = change.stored, before.entry(change.entry.id)
+    if old is None or old.state is not one.state:
+        word = one.state.value
+    elif _start(old.estimate) != _start(one.estimate):
+        word = "estimate"
+    else:
+        return
+    body = {
+        "name": one.name,
+        "status": one.state.value,
+        "earliest_start": format_instant(one.terms.period.start),
+        "latest_start": format_instant(one.latest),
+        "waits_for": one.waits_for.value,
+        "estimate": None if one.estimate is None else format_instant(one.estimate.start),
+        "lease": one.id if one.state is EntryState.GRANTED else None,
+    }
+    yield Happened(f"waitlist.{word}", one.project_id, one.id, one.generation, body)
+
+
+def _start(estimate: Estimate | None) -> Instant | None:
+    return None if estimate is None else estimate.start
+
+
 def _event(change: changes.PutEvent, before: Before) -> Iterator[Happened]:
     del before
     yield change.happened
@@ -241,6 +271,7 @@ _TOLD: Final[Mapping[type, Callable[[Any, Before], Iterator[Happened]]]] = Mappi
         changes.PutEffect: _effect,
         changes.PutCapacityWindow: _window,
         changes.DropCapacityWindow: _no_window,
+        changes.PutEntry: _entry,
         changes.PutEvent: _event,
     }
 )

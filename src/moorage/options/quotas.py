@@ -59,6 +59,22 @@ QUOTAS: Final = (
         show=show_longest,
     ),
     Setting(
+        "waitlist_entries",
+        whole(0, 100_000),
+        "100",
+        "N",
+        "Leases of one project that may wait for capacity or quota at once; 0: none may.",
+    ),
+    Setting(
+        "waitlist_time",
+        duration,
+        "5s",
+        "DURATION",
+        "How long somebody who asks for a lease waits while those before it in the waitlist have"
+        " their turn; when it has passed, those not looked at are passed over.",
+        show=format_duration,
+    ),
+    Setting(
         "quota_leases",
         most,
         UNLIMITED,

@@ -115,6 +115,8 @@ def configure(effective: Effective) -> Settings:
             reservations=value["lease_reservations"],
             occurrences=value["series_occurrences"],
             quotas=_quotas(value),
+            waitlist=value["waitlist_entries"],
+            waitlist_time=value["waitlist_time"],
             subscriptions=value["subscriptions"],
             dead_letters=value["dead_letters_kept"],
             public_targets=public_targets(value),

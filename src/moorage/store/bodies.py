@@ -65,6 +65,7 @@ from moorage.domain.subscriptions import (
 )
 from moorage.domain.templates import Parameter, Template, TemplateFormat
 from moorage.domain.topology import Domain, Topology
+from moorage.domain.waitlist import EntryState, Estimate, WaitlistEntry, WaitsFor
 from moorage.store.codec import (
     FREE,
     PLAIN,
@@ -169,6 +170,20 @@ SERIES: Final = record(
     left_out=each(record(LeftOut)),
     actions=table(each(PLAIN)),
     objective=choice(Objective),
+)
+
+ENTRY: Final = record(
+    WaitlistEntry,
+    terms=_TERMS,
+    ensemble=optional(ENSEMBLE),
+    classes=_NAMES,
+    roles=_NAMES,
+    actions=table(each(PLAIN)),
+    annotations=FREE,
+    objective=choice(Objective),
+    state=choice(EntryState),
+    waits_for=choice(WaitsFor),
+    estimate=optional(record(Estimate)),
 )
 
 EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)

@@ -37,6 +37,7 @@ from moorage.store.apply import (
     stock,
     subscriptions,
     templates,
+    waitlist,
 )
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
@@ -98,6 +99,7 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutCapacityWindow: capacity.put_window,
         changes.DropCapacityWindow: capacity.drop_window,
         changes.PutTopology: fleet.put_topology,
+        changes.PutEntry: waitlist.put_entry,
         changes.PutEvent: events.put_event,
         changes.TrimEvents: events.trim_events,
         changes.PutSubscription: subscriptions.put_subscription,

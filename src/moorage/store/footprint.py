@@ -221,6 +221,13 @@ def _put_subscription(found: Footprint, change: changes.PutSubscription) -> None
         found.ids.add(f"subscriptions {one.project_id}")
 
 
+def _put_entry(found: Footprint, change: changes.PutEntry) -> None:
+    one = change.entry
+    found.ids.add(one.id)
+    if change.limit is not None:
+        found.ids.add(f"waitlist {one.project_id}")
+
+
 def _pass_events(found: Footprint, change: changes.PassEvents) -> None:
     found.ids.update(id_ for id_, _, _ in change.passed)
 
@@ -273,6 +280,7 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.PutEvent: _put_event,
         changes.TrimEvents: _trim_events,
         changes.PutSubscription: _put_subscription,
+        changes.PutEntry: _put_entry,
         changes.PassEvents: _pass_events,
         changes.DeleteSubscription: _delete_subscription,
         changes.PutDeadLetters: _of_dead_letters,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import or_, select
 
 from moorage.domain.errors import NotFound
-from moorage.store import bodies, read, states, tables
+from moorage.store import bodies, read, states, tables, waiting
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
 from moorage.store.told import ToldStore
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease, LeaseState
-    from moorage.domain.period import Instant
+    from moorage.domain.period import Instant, Period
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
     from moorage.domain.templates import Template
+    from moorage.domain.waitlist import EntryState, WaitlistEntry
     from moorage.engine.quotas import Lessee
     from moorage.engine.snapshot import Snapshot
     from moorage.store.answers import Connections
@@ -420,6 +421,33 @@ class Ledger:
     def uses_of_lease(self, lease_id: str) -> Sequence[Use]:
         """See `Store`."""
         return self._backend.read(lambda connection: read.uses_of_lease(connection, lease_id))
+
+    # --- waitlist -----------------------------------------------------------------------------
+
+    def waitlist_entry(self, entry_id: str) -> WaitlistEntry:
+        """See `Store`."""
+        table, shape = tables.waitlist, bodies.ENTRY
+        return read.one(self._backend, table, "waitlist entry", shape, entry_id)
+
+    def waitlist(
+        self,
+        *,
+        project_id: str | None,
+        state: EntryState | None = None,
+        page: Page = _WHOLE_LEDGER,
+    ) -> Sequence[WaitlistEntry]:
+        """See `Store`."""
+        value = None if state is None else state.value
+        wanted = read.matching(tables.waitlist, project_id=project_id, state=value)
+        return self._listed(tables.waitlist, bodies.ENTRY, wanted, page)
+
+    def in_line(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
+        """See `Store`."""
+        return self._backend.read(lambda connection: waiting.in_line(connection, period, limit))
+
+    def waitlist_counts(self) -> Mapping[EntryState, int]:
+        """See `Store`."""
+        return self._backend.read(waiting.counts)
 
     # --- time ---------------------------------------------------------------------------------
 

@@ -301,6 +301,23 @@ away = Table(
     comment="The hosts of capacity windows: root providers without capacity from start to end.",
 )
 
+waitlist = Table(
+    "waitlist",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("state", _text(16), nullable=False),
+    Column("priority", BigInteger, nullable=False),
+    Column("entered_at", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "state", "priority", "entered_at"),
+    comment="Leases that wait, from their first window's start to their last one's end.",
+)
+
 templates = Table(
     "templates",
     metadata,

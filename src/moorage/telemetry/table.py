@@ -155,6 +155,14 @@ DELIVERIES: Final = Row(
     " was first; error).",
     ("outcome",),
 )
+WAITLIST: Final = Row(
+    "moorage_waitlist_entries",
+    Kind.GAUGE,
+    "Entries of the waitlist, by state (waiting, granted, expired, cancelled, failed): those that"
+    " wait now, and what became of all others.",
+    ("state",),
+    asked=True,
+)
 CONNECTIONS: Final = Row(
     "moorage_database_connections",
     Kind.GAUGE,
@@ -199,7 +207,7 @@ TABLE: Final = (
     *(REFRESH_SECONDS, REVISION, IN_STEP),
     *(SOLVES, SOLVERS),
     *(HELD, EXPIRED, EXPIRY_ROUND),
-    *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND, DELIVERIES),
+    *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND, DELIVERIES, WAITLIST),
     *(CONNECTIONS, READY, STARTS, CPU, MEMORY, INFO),
 )
 """All of them, in the order of the page."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from moorage.domain.effects import Lane
 from moorage.domain.errors import MoorageError
 from moorage.domain.period import SECOND
+from moorage.domain.waitlist import EntryState
 from moorage.telemetry import table
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class Ledger(Protocol):
     def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
         """Per lane how many effects are due, and since when."""
 
+    def waitlist_counts(self) -> Mapping[EntryState, int]:
+        """How many entries of the waitlist there are in each state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
@@ -95,6 +99,7 @@ class Vitals:
             table.HELD: lambda: _one(self.ledger.held(None)),
             table.EFFECTS_DUE: lambda: _counts(self.ledger.pending_effects()),
             table.EFFECTS_AGE: self._ages,
+            table.WAITLIST: self._waiting,
             table.SOLVERS: lambda: _one(self.solvers_up()),
             table.INFO: lambda: [((version("moorage"),), 1)],
         }
@@ -117,6 +122,10 @@ class Vitals:
         for lane in Lane:
             _, since = pending.get(lane, (0, now))
             yield (lane.value,), max(now - since, 0) / SECOND
+
+    def _waiting(self) -> Iterable[tuple[tuple[str, ...], float]]:
+        counts = self.ledger.waitlist_counts()
+        return [((state.value,), counts.get(state, 0)) for state in EntryState]
 
     def _database(self) -> None:
         """Bring the snapshot into step with the ledger.

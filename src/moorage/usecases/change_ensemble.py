@@ -25,6 +25,7 @@ from moorage.usecases.roles import Names, resolve_role
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.waitlist.turn import turn_of_stay
 from moorage.usecases.writing import ask_as, current_decision, parting
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _change(
             restated=frozenset(one.name for one in changed.policies if one not in stored.policies),
             promise=None if lease is None or decision is None else as_before(lease, decision),
             also=Carried(lease).also,
+            turn=turn_of_stay(parts, changed, None if ask is None else ask.until),
         )
         naming = Naming(parts.ids.uuid())
         settled = settle(parts, proposal, ask or Ask(), naming, dry_run=dry_run)

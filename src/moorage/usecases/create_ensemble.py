@@ -17,6 +17,7 @@ from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.roles import resolve
 from moorage.usecases.settle import settle, unplaced_or_held
 from moorage.usecases.soundness import check_names, check_policies
+from moorage.usecases.waitlist.turn import turn_of_stay
 from moorage.usecases.writing import current_decision
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def _store(
 ) -> Made:
     if ask is not None:
         anew = unplaced_or_held(ensemble)
-        proposal = Proposal(ensemble, None, anew, operator=caller.operator)
+        turn = turn_of_stay(parts, ensemble, ask.until)
+        proposal = Proposal(ensemble, None, anew, operator=caller.operator, turn=turn)
         own = Naming(parts.ids.uuid(), within=naming)
         settled = settle(parts, proposal, ask, own, dry_run=dry_run)
         return Made(settled.ensemble, settled.decision, dry_run)

@@ -11,6 +11,7 @@ from moorage.usecases.explain import known_refusal
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Proposal, Settled
 from moorage.usecases.settle import settle, unplaced_or_held
+from moorage.usecases.waitlist.turn import turn_of_stay
 from moorage.usecases.writing import current_decision
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def decide(
     def attempt() -> Settled:
         ensemble = own_ensemble(parts.store, caller, ensemble_id)
         anew = unplaced_or_held(ensemble)
-        proposal = Proposal(ensemble, ensemble.generation, anew, operator=caller.operator)
+        turn = turn_of_stay(parts, ensemble, ask.until)
+        proposal = Proposal(
+            ensemble, ensemble.generation, anew, operator=caller.operator, turn=turn
+        )
         return settle(parts, proposal, ask, naming, dry_run=dry_run)
 
     def decided_meanwhile(_: ConcurrentUpdate) -> bool:

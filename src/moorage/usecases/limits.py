@@ -63,6 +63,10 @@ class Limits:
     """What a project may lease of which nothing is said; `held_members` is told with it."""
     offers: int = 10
     """Offers that a project may hold at once; their places count as held ones (`held_members`)."""
+    waitlist: int = 100
+    """Leases of one project that may wait at once."""
+    waitlist_time: Duration = 5 * SECOND
+    """How long somebody who asks for a lease waits while those before it have their turn."""
     subscriptions: int = 100
     """Of one project."""
     dead_letters: int = 1_000

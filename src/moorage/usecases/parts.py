@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from moorage.usecases.waitlist.line import Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,3 +29,5 @@ class Parts:
     """Does nothing for so many seconds."""
     check: Check | None = None
     """The operator's own check of leases."""
+    line: Line = field(default_factory=Line, compare=False)
+    """What this process remembers of the waitlist."""

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease, LeaseState
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
+    from moorage.domain.waitlist import EntryState, WaitlistEntry
     from moorage.engine.problem import Outcome, Problem
     from moorage.engine.quotas import Lessee
     from moorage.engine.snapshot import Snapshot
@@ -370,6 +371,27 @@ class Store(Protocol):
 
     def uses_of_lease(self, lease_id: str) -> Sequence[Use]:
         """What a lease counts for, in order."""
+
+    def waitlist_entry(self, entry_id: str) -> WaitlistEntry:
+        """NotFound if there is none."""
+
+    def waitlist(
+        self,
+        *,
+        project_id: str | None,
+        state: EntryState | None = None,
+        page: Page = Page(),
+    ) -> Sequence[WaitlistEntry]:
+        """Entries of the waitlist by creation; `project_id` None means every project."""
+
+    def in_line(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
+        """Entries that wait, in the order of the list, and might have places in a period.
+
+        The first `limit` of them; some whose time has passed may be among them.
+        """
+
+    def waitlist_counts(self) -> Mapping[EntryState, int]:
+        """How many entries there are in each state, of those that have any."""
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """Held decisions and building claims whose time has come at `now()`."""

@@ -84,6 +84,8 @@ class Proposal:
     """Leases of a lower priority than this may give up their places for it."""
     operator: bool = False
     """Whether who asks may know other projects' leases by their ids."""
+    turn: Callable[[Snapshot], bool] = lambda snapshot: True  # noqa: ARG005 - nobody is before it
+    """Lets those have their turn who wait before it; False: look again, something has changed."""
 
 
 @dataclass(frozen=True, slots=True)

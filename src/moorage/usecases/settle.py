@@ -88,6 +88,8 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         before = None if new else current_decision(parts.store, proposal.ensemble)
         _check_lease(parts, proposal, before)
         snapshot = parts.store.snapshot()
+        if not dry_run and not proposal.turn(snapshot):
+            continue
         stand = standing(snapshot, proposal.ensemble)
         there = tuple(one for one in keepers.ensembles if one.id not in proposal.instead_of)
         sight = Sight(snapshot, stand, there)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import UNSET, structs
 
 from moorage.api.native import answers_leases as told
-from moorage.api.native import reading, views, views_leases
+from moorage.api.native import reading, views, views_leases, waitlist
 from moorage.api.native.call import Call, Reply
 from moorage.domain.describe import EnsembleDescription, read_ensemble
 from moorage.domain.errors import InvalidDescription
@@ -28,6 +28,8 @@ from moorage.usecases.leases.view import (
     remaining_in,
 )
 from moorage.usecases.templates import instantiate
+from moorage.usecases.waitlist.enter import create_or_wait
+from moorage.usecases.waitlist.view import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,19 +53,20 @@ AMOUNT_ROLE = "server"
 
 
 def create(call: Call) -> Reply:
-    """POST: grant a lease, or say why none can be granted."""
+    """POST: grant a lease, or say why none can be granted; one that may wait is kept for then."""
     body: LeaseBody = call.body.lease
     ask = asked(body, call.parts.store.now(), any_priority=call.may(reading.PRIORITY))
     if body.template is not None:
         ask = replace(ask, description=_instance(call, body.template))
-    granted = create_lease(
-        call.parts,
-        call.caller,
-        ask,
-        reading.naming(call, body, body.id),
-        dry_run=call.dry_run,
-    )
-    return granted_reply(call, granted, created=True)
+    naming = reading.naming(call, body, body.id)
+    wait = waitlist.wait_of(body)
+    if wait is None:
+        granted = create_lease(call.parts, call.caller, ask, naming, dry_run=call.dry_run)
+        return granted_reply(call, granted, created=True)
+    found = create_or_wait(call.parts, call.caller, ask, wait, naming, dry_run=call.dry_run)
+    if isinstance(found, Shown):
+        return waitlist.entered_reply(call, found)
+    return granted_reply(call, found, created=True)
 
 
 def listing(call: Call) -> Reply:

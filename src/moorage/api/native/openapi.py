@@ -12,6 +12,7 @@ from moorage.api.native import answers, protocol
 from moorage.api.native.access import Access
 from moorage.api.native.errors import TABLE
 from moorage.domain.leases import LeaseState
+from moorage.domain.waitlist import EntryState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,7 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
         "type": "string",
         "enum": [s.value for s in LeaseState if s is not LeaseState.OFFERED],
     },
+    "status": {"type": "string", "enum": [s.value for s in EntryState]},
     "keep_resources": {"type": "boolean"},
     "instance": {"type": "boolean", "description": "With the replayable problem; operators only"},
     "from": {"type": "string", "format": "date-time", "description": "Default: now"},
@@ -57,7 +59,12 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
     """The whole document; paths are below the place where the API is mounted."""
-    bodies = [kind for route in routes for kind in (route.request, route.response) if kind]
+    bodies = [
+        kind
+        for route in routes
+        for kind in (route.request, route.response, *(kind for _, _, kind in route.other))
+        if kind
+    ]
     kinds = list(dict.fromkeys([*bodies, answers.Errors]))
     _, components = msgspec.json.schema_components(
         kinds, ref_template="#/components/schemas/{name}"
@@ -153,15 +160,21 @@ def answered(route: Route) -> dict[str, Any]:
     found = {str(route.status): response(route, "Done")}
     if route.status == HTTPStatus.CREATED:
         found[str(HTTPStatus.OK.value)] = response(route, "Judged, and nothing created: a dry run")
+    for status, description, kind in route.other:
+        found[str(status)] = with_body(description, kind)
     return found
 
 
 def response(route: Route, description: str) -> dict[str, Any]:
     """One of these answers."""
-    found: dict[str, Any] = {"description": description}
-    if route.response is not None:
-        found["content"] = {JSON: {"schema": reference(route.response)}}
-    return found
+    if route.response is None:
+        return {"description": description}
+    return with_body(description, route.response)
+
+
+def with_body(description: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """An answer that has a body."""
+    return {"description": description, "content": {JSON: {"schema": reference(kind)}}}
 
 
 def error_response() -> dict[str, Any]:

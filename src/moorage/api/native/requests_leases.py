@@ -67,6 +67,15 @@ class LeasedTemplate(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: Given = {}
 
 
+class WaitBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is waited for where the lease cannot be had at once; see the waitlist."""
+
+    latest_start: Instant | None = None
+    """The last start that would do; without it the lease's own, or any if it has none."""
+    until: Instant | None = None
+    """When to stop waiting; without it when the last start has passed."""
+
+
 class LeaseBody(Struct, frozen=True, forbid_unknown_fields=True):
     """What is promised, for when, and on which terms.
 
@@ -94,6 +103,8 @@ class LeaseBody(Struct, frozen=True, forbid_unknown_fields=True):
     on_start: Actions = []
     before_end: Actions = []
     on_end: Actions = []
+    wait: WaitBody | None = None
+    """Wait on the waitlist where it cannot be had; null: it is granted now or refused."""
     objective: Literal["spread", "pack", "balance"] = "spread"
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     time_limit: Duration | None = None

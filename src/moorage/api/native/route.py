@@ -30,6 +30,8 @@ class Route:
     request: type[Struct] | None = None
     response: type[Struct] | None = None
     status: int = 200
+    other: tuple[tuple[int, str, type[Struct]], ...] = ()
+    """Further answers when all goes well: a status, what it means, and the body."""
     query: tuple[str, ...] = ()
     """Query parameters it understands; any other is refused."""
     mutates: bool = False

@@ -15,6 +15,7 @@ from moorage.api.native import answers_operator as told
 from moorage.api.native import answers_quotas as quoted
 from moorage.api.native import answers_series as recurring
 from moorage.api.native import answers_templates as made
+from moorage.api.native import answers_waitlist as listed
 from moorage.api.native import (
     capacity,
     claims,
@@ -44,6 +45,7 @@ from moorage.api.native import (
     subscriptions,
     templates,
     versions,
+    waitlist,
 )
 from moorage.api.native import requests_operator as asked
 from moorage.api.native.access import Access
@@ -90,7 +92,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/claims/{id}", READER, "moorage:claims:show", claims.show, "Show a claim", response=envelopes.OneClaim),
     Route("PATCH", "/claims/{id}", MEMBER, "moorage:claims:update", claims.change, "Tell what became of the server", request=requests.ClaimPatch, response=envelopes.OneClaim, mutates=True),
     Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leased.Leases, query=(*PAGE, "name", "state", "series", "project_id", "all_projects")),
-    Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=requests_leases.LeaseCreate, response=leased.OneLease, status=201, mutates=True),
+    Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=requests_leases.LeaseCreate, response=leased.OneLease, status=201, mutates=True, other=((202, "Not now: it waits", listed.OneWaitlistEntry),)),
     Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leased.OneLease),
     Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=requests_leases.LeaseChange, response=leased.OneLease, mutates=True),
     Route("DELETE", "/leases/{id}", MEMBER, "moorage:leases:cancel", leases.cancel, "Cancel a lease; one that has started ends now", status=204, mutates=True),
@@ -101,6 +103,9 @@ ROUTES: tuple[Route, ...] = (
     Route("PATCH", "/series/{id}", MEMBER, "moorage:series:update", series.rename, "Call a series and its leases otherwise", request=requests_series.SeriesChange, response=recurring.OneSeries, mutates=True),
     Route("DELETE", "/series/{id}", MEMBER, "moorage:series:cancel", series.cancel, "Cancel what of a series has not started: all, from a number on, or one", response=recurring.Cancelled, query=("from", "only"), mutates=True),
     Route("POST", "/series/{id}/extend", MEMBER, "moorage:series:extend", series.extend, "Add occurrences at the end: all of them, or none", request=requests_series.SeriesExtend, response=recurring.OneSeries, mutates=True),
+    Route("GET", "/waitlist", READER, "moorage:waitlist:list", waitlist.listing, "List leases that wait or have waited, oldest first", response=listed.WaitlistEntries, query=(*PAGE, "status", "all_projects")),
+    Route("GET", "/waitlist/{id}", READER, "moorage:waitlist:show", waitlist.show, "Show a lease that waits: its place in the order, why, and an estimate", response=listed.OneWaitlistEntry),
+    Route("DELETE", "/waitlist/{id}", MEMBER, "moorage:waitlist:cancel", waitlist.cancel, "Wait no longer", status=204, mutates=True),
     Route("GET", "/quotas", READER, "moorage:quotas:list", quotas.listing, "What the project may lease and hold, and what it has", response=quoted.Quotas, query=("all_projects",)),
     Route("GET", "/quotas/{project_id}", READER, "moorage:quotas:show", quotas.show, "Show a project's quota and what is used of it", response=quoted.OneQuota),
     Route("PATCH", "/quotas/{project_id}", OPERATOR, "moorage:quotas:update", quotas.change, "Say what a project may lease and hold", request=requests_quotas.QuotaChange, response=quoted.OneQuota, mutates=True),

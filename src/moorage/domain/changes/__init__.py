@@ -49,6 +49,7 @@ from moorage.domain.changes.own import (
     PutDecision,
     PutEffect,
     PutEnsemble,
+    PutEntry,
     PutEvent,
     PutExplanation,
     PutFlavor,
@@ -120,6 +121,7 @@ __all__ = [
     "PutDecision",
     "PutEffect",
     "PutEnsemble",
+    "PutEntry",
     "PutEvent",
     "PutExplanation",
     "PutFlavor",
@@ -191,6 +193,7 @@ Change: TypeAlias = (
     | DropDeadLetters
     | PassEvents
     | PutDeadLetters
+    | PutEntry
     | PutEvent
     | PutSubscription
     | TrimEvents

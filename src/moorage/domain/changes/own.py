@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.subscriptions import DeadLetter, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.topology import Topology
+    from moorage.domain.waitlist import WaitlistEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,3 +366,23 @@ class DropDeadLetters:
 
     subscription_id: str
     ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutEntry:
+    """Write an entry of the waitlist; `generation` is the stored one expected, None for a new one.
+
+    DuplicateName, NotFound, ConcurrentUpdate. With `limit` a new one is LimitExceeded where so
+    many of its project wait already.
+    """
+
+    entry: WaitlistEntry
+    generation: int | None
+    limit: int | None = None
+
+    @property
+    def stored(self) -> WaitlistEntry:
+        """The entry as it is written: one generation on from the one it replaces."""
+        if self.generation is None:
+            return self.entry
+        return replace(self.entry, generation=self.generation + 1)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Change, PutEvent, TrimEvents
     from moorage.domain.leases import Lease
+    from moorage.domain.waitlist import WaitlistEntry
     from moorage.store.batch import Batch
 
 _e, _l, _s = tables.events.c, tables.ledger.c, tables.subscriptions.c
@@ -57,6 +58,11 @@ class _Replaced:
         """See `Before`."""
         row = self.batch.replaced.get(("lease", id_))
         return None if row is None else bodies.LEASE.decode(row.body)
+
+    def entry(self, id_: str) -> WaitlistEntry | None:
+        """See `Before`."""
+        row = self.batch.replaced.get(("waitlist entry", id_))
+        return None if row is None else bodies.ENTRY.decode(row.body)
 
     def decision_state(self, id_: str) -> str | None:
         """See `Before`."""

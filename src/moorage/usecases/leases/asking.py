@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease, Terms
     from moorage.domain.period import Duration, Instant
+    from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.outrank import Preempted
 
@@ -43,6 +44,10 @@ class LeaseAsk:
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """See `Lease.annotations`."""
     brought: Brought | None = None
+    entry: WaitlistEntry | None = None
+    """Given where it comes from the waitlist; then it says which ensemble, too."""
+    unasked: bool = False
+    """Nobody would read why not: another start is tried then."""
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None

@@ -37,6 +37,7 @@ from moorage.usecases.quotas import check_quota, defaults
 from moorage.usecases.settle import settle
 from moorage.usecases.soundness import check_policies
 from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.waitlist.turn import turn_of_window
 from moorage.usecases.writing import hold_booking
 
 if TYPE_CHECKING:
@@ -208,6 +209,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         also=also,
         outranks=after.terms.priority,
         operator=caller.operator,
+        turn=turn_of_window(parts, changed, after.terms),
     )
     ask = Ask(objective=decision.objective, seed=decision.solve.seed)
     settled = settle(parts, proposal, ask, Naming(parts.ids.uuid(), within=naming), dry_run=dry_run)

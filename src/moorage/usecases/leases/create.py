@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import EndBookings, PutLease
+from moorage.domain.changes import EndBookings, PutEntry, PutLease
 from moorage.domain.errors import (
     DuplicateName,
     Infeasible,
@@ -15,6 +15,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.lease_actions import read_actions
 from moorage.domain.leases import Lease, LeaseState, Reservation
+from moorage.domain.waitlist import EntryState, EntryStep, entry_after
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.create_ensemble import described
 from moorage.usecases.digest import same_request
@@ -37,12 +38,15 @@ from moorage.usecases.quotas import check_quota, judged_by
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
+from moorage.usecases.waitlist.turn import turn_of
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Terms
+    from moorage.domain.period import Instant
+    from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller, Store
@@ -71,7 +75,7 @@ def create_lease(
         CheckRefused: the operator's own check says no.
         Busy: time ran out, the ledger moved too often, or the check gives no answer.
     """
-    if (made := _made_before(parts.store, caller, naming)) is not None:
+    if (made := made_before(parts.store, caller, naming)) is not None:
         return made
     if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
         raise refused
@@ -79,7 +83,7 @@ def create_lease(
         return again(parts, lambda: _create(parts, caller, asked, naming, dry_run=dry_run))
     except (DuplicateName, Infeasible, WrongState):
         # The same request on another connection was quicker: both get one answer.
-        if naming.digest and (made := _made_before(parts.store, caller, naming)) is not None:
+        if naming.digest and (made := made_before(parts.store, caller, naming)) is not None:
             return made
         raise
 
@@ -88,6 +92,7 @@ def _create(
     parts: Parts, caller: Caller, asked: LeaseAsk, naming: Naming, *, dry_run: bool
 ) -> Granted:
     now = parts.store.now()
+    asked = _renewed(parts.store, asked)
     terms = asked.terms
     if asked.brought is None:
         terms = checked_lead(checked_start(terms, now), now)
@@ -109,6 +114,7 @@ def _create(
             PutLease(placed, None, within),
             *first_edges(placed, parts.ids, decision.created_at),
             *_ended_with(ensemble, terms, asked.brought),
+            *_left(asked.entry, decision.created_at),
         )
 
     proposal = Proposal(
@@ -119,6 +125,8 @@ def _create(
         also=also,
         outranks=0 if asked.brought else terms.priority,
         operator=caller.operator,
+        unasked=asked.unasked or asked.entry is not None,
+        **turn_of(parts, lease, ensemble, asked),
     )
     ask = Ask(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
     own = Naming(parts.ids.uuid(), within=naming)
@@ -161,8 +169,30 @@ def _lease(
         units=len(ensemble.members),
         actions=read_actions(asked.actions),
         annotations=asked.annotations,
-        digest=naming.digest,
+        digest=naming.digest if asked.entry is None else asked.entry.digest,
     )
+
+
+def _renewed(store: Store, asked: LeaseAsk) -> LeaseAsk:
+    """The same with the entry of the waitlist as it stands.
+
+    Raises:
+        WrongState: it waits no more.
+    """
+    if asked.entry is None:
+        return asked
+    entry = store.waitlist_entry(asked.entry.id)
+    if entry.state is not EntryState.WAITING:
+        raise WrongState(f"the entry of the waitlist is {entry.state}")
+    return replace(asked, entry=entry)
+
+
+def _left(entry: WaitlistEntry | None, now: Instant) -> tuple[Change, ...]:
+    """The entry that it was until now."""
+    if entry is None:
+        return ()
+    state = entry_after(entry.state, EntryStep.GRANT)
+    return (PutEntry(replace(entry, state=state, updated_at=now), entry.generation),)
 
 
 def _placed(lease: Lease, decision: Decision) -> Lease:
@@ -172,6 +202,8 @@ def _placed(lease: Lease, decision: Decision) -> Lease:
 
 def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, int | None]:
     """The ensemble that is to be placed, and its stored generation if it is there already."""
+    if asked.entry is not None and asked.entry.ensemble is not None:
+        return asked.entry.ensemble, None
     if (asked.ensemble_id is None) is (asked.description is None):
         raise InvalidDescription(
             "a lease is of an ensemble, or of one that is described", path="lease.ensemble"
@@ -221,7 +253,12 @@ def _ended_with(ensemble: Ensemble, terms: Terms, brought: Brought | None) -> tu
     return (EndBookings(servers, terms.occupied.end),) if servers else ()
 
 
-def _made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None:
+def made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None:
+    """The lease that the same request got, if it got one.
+
+    Raises:
+        DuplicateName: the id was used by another request.
+    """
     if not naming.digest:  # an id that nobody gave, and nobody has
         return None
     try:

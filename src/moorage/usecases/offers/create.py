@@ -39,6 +39,7 @@ from moorage.usecases.quotas import check_quota
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
+from moorage.usecases.waitlist.turn import Turn, needed, turn_of_window
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
@@ -107,6 +108,8 @@ class _Making:
     def offers(self) -> Offered:
         """All of them; at least one."""
         made: list[Lease] = []
+        if not self._dry_run:
+            self._give_way()
         while len(made) < self._asked.most:
             try:
                 check_held(self._parts, self._ensemble)
@@ -129,6 +132,11 @@ class _Making:
             self._dry_run,
             barred=tuple(self._barred),
         )
+
+    def _give_way(self) -> None:
+        """Let those have their turn who wait for what may be found."""
+        whole = self._starts(self._bounds.first).whole
+        Turn(self._parts, 0, whole, needed(self._ensemble)).give_way()
 
     def _next(self, made: list[Lease]) -> Lease | None:
         """The earliest window after those that were found; None where there is none any more.
@@ -258,6 +266,7 @@ class _Making:
             also=also,
             operator=self._caller.operator,
             unasked=True,
+            turn=turn_of_window(parts, ensemble, terms),
         )
         ask = Ask(time_limit=self._bounds.time_limit, objective=asked.objective, seed=asked.seed)
         settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=self._dry_run)

@@ -27,6 +27,7 @@ from moorage.usecases.quotas import Allowance
 from moorage.usecases.series.asking import Refused
 from moorage.usecases.series.grant import granted
 from moorage.usecases.settle import settle, unplaced
+from moorage.usecases.waitlist.turn import turn_of_window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,6 +192,7 @@ class Making:
             # What costs nothing more: the same hosts as the last time.
             known={} if _prefers(ensemble) else self._hosts,
             operator=self._caller.operator,
+            turn=turn_of_window(parts, ensemble, terms),
         )
         ask = Ask(time_limit=series.time_limit, objective=series.objective, seed=series.seed)
         limits = replace(parts.limits, explanation_budget=max(self._explaining, _LEAST))

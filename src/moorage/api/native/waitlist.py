@@ -1,0 +1,154 @@
+"""`/v1/waitlist`, and what a lease that may wait is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.api.native import answers_waitlist as told
+from moorage.api.native import reading
+from moorage.api.native.call import Call, Reply
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.period import format_duration, format_instant
+from moorage.domain.waitlist import EntryState
+from moorage.usecases.waitlist.attempt import asker
+from moorage.usecases.waitlist.enter import Wait
+from moorage.usecases.waitlist.view import Shown, cancel_entry, list_entries, own_entry, shown
+
+if TYPE_CHECKING:
+    from moorage.api.native.requests_leases import LeaseBody
+    from moorage.domain.waitlist import Estimate, WaitlistEntry
+
+STATES: Final = {one.value: one for one in EntryState}
+ACCEPTED: Final = 202
+
+
+def listing(call: Call) -> Reply:
+    """GET: a page of the project's entries."""
+    page, store = call.page(), call.parts.store
+    found = list_entries(
+        store,
+        call.caller,
+        all_projects=call.flag("all_projects"),
+        state=_state(call.query.get("status")),
+        page=page,
+    )
+    return Reply(
+        told.WaitlistEntries(
+            [entry_view(call, shown(store, one)) for one in found],
+            call.next_links("waitlist", [one.id for one in found], page),
+            format_instant(store.now()),
+        )
+    )
+
+
+def show(call: Call) -> Reply:
+    """GET: one entry."""
+    store = call.parts.store
+    entry = own_entry(store, call.caller, call.path["id"])
+    view = entry_view(call, shown(store, entry))
+    return Reply(told.OneWaitlistEntry(view), generation=entry.generation)
+
+
+def cancel(call: Call) -> Reply:
+    """DELETE: give up its place."""
+    generation = call.matched if call.match_given else None
+    cancel_entry(call.parts, call.caller, call.path["id"], generation, dry_run=call.dry_run)
+    return Reply()
+
+
+def wait_of(body: LeaseBody) -> Wait | None:
+    """How a lease may wait, if it may.
+
+    Raises:
+        InvalidDescription: its times cannot be understood.
+    """
+    if body.wait is None:
+        return None
+    latest, until = body.wait.latest_start, body.wait.until
+    return Wait(
+        latest=None if latest is None else reading.instant(latest, "lease.wait.latest_start"),
+        until=None if until is None else reading.instant(until, "lease.wait.until"),
+        floats=body.start is None and body.end is None,
+    )
+
+
+def entered_reply(call: Call, entered: Shown) -> Reply:
+    """A lease that waits."""
+    view = entry_view(call, entered)
+    if entered.dry_run:
+        return Reply(told.OneWaitlistEntry(view, dry_run=True), status=ACCEPTED)
+    return Reply(
+        told.OneWaitlistEntry(view),
+        status=ACCEPTED,
+        generation=entered.entry.generation,
+        location=f"{call.base}/waitlist/{entered.entry.id}",
+    )
+
+
+def entry_view(call: Call, one: Shown) -> told.WaitlistEntry:
+    """An entry, with what has become of it by now."""
+    entry, terms = one.entry, one.entry.terms
+    state = entry.state_at(one.now)
+    granted, waits = state is EntryState.GRANTED, state is EntryState.WAITING
+    estimate = entry.estimate if waits else None
+    links = [] if one.dry_run else [call.link("self", "waitlist", entry.id)]
+    if granted:
+        links.append(call.link("lease", "leases", entry.id))
+    if entry.explanation is not None:
+        links.append(call.link("explanation", "explanations", entry.explanation))
+    return told.WaitlistEntry(
+        id=entry.id,
+        name=entry.name,
+        project_id=entry.project_id,
+        user_id=entry.user_id,
+        status=state.value,
+        generation=entry.generation,
+        priority=terms.priority,
+        entered_at=format_instant(entry.entered_at),
+        before=one.before if waits else None,
+        earliest_start=format_instant(terms.period.start),
+        latest_start=format_instant(entry.latest),
+        until=format_instant(min(entry.until, entry.latest - terms.lead)),
+        duration=format_duration(terms.period.end - terms.period.start),
+        lead=format_duration(terms.lead),
+        cleaning=format_duration(terms.cleaning),
+        places=entry.units,
+        waits_for=entry.waits_for.value,
+        why=_why(call, entry),
+        estimate=None if estimate is None else _estimate(entry, estimate),
+        estimate_note=(entry.estimate_note or None) if waits else None,
+        estimated_at=format_instant(entry.estimated_at) if entry.estimated_at else None,
+        ensemble_id=entry.ensemble_id if granted or entry.ensemble is None else None,
+        lease_id=entry.id if granted else None,
+        created_at=format_instant(entry.created_at),
+        updated_at=format_instant(entry.updated_at),
+        links=links,
+    )
+
+
+def _why(call: Call, entry: WaitlistEntry) -> str:
+    """What was in the way, as who asked was told it: operators are told more than tenants."""
+    if asker(entry).operator and not call.caller.operator:
+        return f"it waits for {entry.waits_for}"
+    return entry.why
+
+
+def _estimate(entry: WaitlistEntry, estimate: Estimate) -> told.Estimate:
+    return told.Estimate(
+        format_instant(estimate.start),
+        format_instant(estimate.end),
+        estimate.proved,
+        in_range=estimate.start <= entry.latest,
+    )
+
+
+def _state(text: str | None) -> EntryState | None:
+    if text is None:
+        return None
+    try:
+        return STATES[text]
+    except KeyError:
+        known = ", ".join(STATES)
+        raise InvalidDescription(
+            f"an entry of the waitlist is {known}; not {text!r}", path="status"
+        ) from None

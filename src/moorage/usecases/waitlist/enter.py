@@ -1,0 +1,247 @@
+"""Ask for a lease that may wait: it is granted, or put on the waitlist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, PutEntry
+from moorage.domain.errors import (
+    DuplicateName,
+    Infeasible,
+    InvalidDescription,
+    NotFound,
+    QuotaExceeded,
+)
+from moorage.domain.explain import Explanation, Stage
+from moorage.domain.period import Period
+from moorage.domain.quotas import QuotaName
+from moorage.domain.waitlist import WaitlistEntry, WaitsFor
+from moorage.usecases.access import own_ensemble, sees
+from moorage.usecases.create_ensemble import described
+from moorage.usecases.digest import same_request
+from moorage.usecases.leases.create import create_lease, made_before
+from moorage.usecases.leases.shaping import checked_end, checked_lead, checked_start
+from moorage.usecases.proposal import Naming
+from moorage.usecases.waitlist.estimates import estimated
+from moorage.usecases.waitlist.starts import NoWindow, first_that_fits, unexplained
+from moorage.usecases.waitlist.turn import needed
+from moorage.usecases.waitlist.view import Shown, shown
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.usecases.leases.asking import Granted, LeaseAsk
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How a lease may wait."""
+
+    latest: Instant | None = None
+    """The last start that would do; None: only the one that is asked for, unless it floats."""
+    until: Instant | None = None
+    """When to stop waiting; None: when the last start has passed."""
+    floats: bool = False
+    """Whether it has no start of its own: then any will do, as late as a lease may be."""
+
+
+def create_or_wait(
+    parts: Parts,
+    caller: Caller,
+    asked: LeaseAsk,
+    wait: Wait,
+    naming: Naming,
+    *,
+    dry_run: bool = False,
+) -> Granted | Shown:
+    """Grant a lease at the earliest start that will do, or put it on the waitlist.
+
+    The same request under the same id gets its entry, or the lease that came of it.
+
+    Raises:
+        InvalidDescription: an empty range, or one in the past; or as for a lease.
+        Infeasible: not even an empty fleet would do: waiting does not help.
+        LimitExceeded: too many of its project wait already; or as for a lease.
+        QuotaExceeded: a priority that it may not have.
+        NotFound, WrongState, DuplicateName, CheckRefused, Busy: as for a lease.
+    """
+    if (made := made_before(parts.store, caller, naming)) is not None:
+        return made
+    if (known := _entered_before(parts.store, caller, naming)) is not None:
+        return known
+    now = parts.store.now()
+    asked, entry = _entry(parts, caller, asked, wait, naming, now)
+    try:
+        return _at_once(parts, caller, asked, entry, naming, dry_run=dry_run)
+    except QuotaExceeded as refused:
+        if refused.what == QuotaName.PRIORITY:  # its place in the list would be one it may not have
+            raise
+        entry = replace(entry, waits_for=WaitsFor.QUOTA, why=refused.message)
+    except Infeasible as refused:
+        why = refused.explanation
+        assert isinstance(why, Explanation)
+        if why.stage is Stage.STATIC:
+            raise
+        kept = why.id if refused.stored else None
+        entry = replace(entry, why=refused.message, explanation=kept)
+    entry = _with_ensemble(parts, caller, asked, entry)
+    if dry_run:
+        return shown(parts.store, entry, dry_run=True)
+    parts.store.commit(Changeset((PutEntry(entry, None, parts.limits.waitlist),)))
+    estimated(parts, entry.id)
+    return shown(parts.store, parts.store.waitlist_entry(entry.id))
+
+
+def in_line_again(
+    lease: Lease, ensemble: Ensemble, entry_id: str, *, latest: Instant, now: Instant, why: str
+) -> PutEntry:
+    """The change by which a lease that lost its places waits for others, at its old place.
+
+    To be written with what ends the lease: the entry is of its ensemble, which must have neither
+    places nor another lease when it is tried.
+
+    Args:
+        lease: as it was.
+        ensemble: of which it was.
+        entry_id: the entry's, and the next lease's; the lease's own is taken.
+        latest: the last start that would do.
+        now: when it is written.
+        why: what it is told about what happened.
+    """
+    entry = WaitlistEntry(
+        id=entry_id,
+        project_id=lease.project_id,
+        user_id=lease.user_id,
+        name=lease.name,
+        terms=lease.terms,
+        latest=max(latest, lease.terms.period.start),
+        until=max(latest, lease.terms.period.start) + 1,
+        entered_at=lease.created_at,
+        ensemble_id=ensemble.id,
+        units=len(ensemble.members),
+        classes=needed(ensemble),
+        roles=frozenset({"member"}),
+        any_priority=True,
+        asked_from=lease.project_id,
+        actions=lease.actions,
+        annotations=lease.annotations,
+        why=why,
+        created_at=now,
+        updated_at=now,
+    )
+    return PutEntry(entry, None)
+
+
+def _at_once(
+    parts: Parts,
+    caller: Caller,
+    asked: LeaseAsk,
+    entry: WaitlistEntry,
+    naming: Naming,
+    *,
+    dry_run: bool,
+) -> Granted:
+    """The lease, if it can be had; the refusal is of its first start."""
+    length = asked.terms.period.end - asked.terms.period.start
+
+    def create(start: Instant) -> Granted:
+        terms = asked.terms.moved(Period(start, start + length))
+        one = replace(asked, terms=terms, unasked=True)
+        return create_lease(unexplained(parts), caller, one, naming, dry_run=dry_run)
+
+    first = entry.first_at(parts.store.now())
+    if entry.latest > asked.terms.period.start:
+        ensemble = _wanted(parts, caller, asked)
+        try:
+            if first <= entry.latest:
+                return first_that_fits(parts, ensemble, entry, first, create)
+        except NoWindow:
+            pass  # said of the first start, with what is in the way there
+        first = min(first, entry.latest)
+        asked = replace(asked, terms=asked.terms.moved(Period(first, first + length)))
+    return create_lease(parts, caller, asked, naming, dry_run=dry_run)
+
+
+def _entry(
+    parts: Parts, caller: Caller, asked: LeaseAsk, wait: Wait, naming: Naming, now: Instant
+) -> tuple[LeaseAsk, WaitlistEntry]:
+    """What is asked for with its range from now on, and as it would wait."""
+    terms = checked_start(asked.terms, now)
+    length = terms.period.end - terms.period.start
+    first, horizon = terms.period.start, now + parts.limits.horizon - length - terms.cleaning
+    last = first if wait.latest is None else wait.latest
+    if wait.floats and wait.latest is None:
+        last = horizon if wait.until is None else min(horizon, wait.until)
+    if last <= first:
+        terms = checked_lead(terms, now)
+    until = last + 1 if wait.until is None else wait.until
+    if last < first:
+        raise InvalidDescription(
+            "the latest start lies before the start", path="lease.wait.latest_start"
+        )
+    if until <= now:
+        raise InvalidDescription("the end of the wait lies in the past", path="lease.wait.until")
+    checked_end(parts.limits, terms.moved(Period(last, last + length)), now)
+    asked = replace(asked, terms=terms)
+    entry = WaitlistEntry(
+        id=naming.id,
+        project_id=caller.project_id,
+        user_id=caller.user_id,
+        name=asked.name,
+        terms=terms,
+        latest=last,
+        until=until,
+        entered_at=now,
+        ensemble_id=asked.ensemble_id or "",
+        roles=caller.roles,
+        any_priority=asked.any_priority,
+        asked_from=caller.project_id,
+        actions=asked.actions,
+        annotations=asked.annotations,
+        objective=asked.objective,
+        seed=asked.seed,
+        digest=naming.digest,
+        created_at=now,
+        updated_at=now,
+    )
+    return asked, entry
+
+
+def _wanted(parts: Parts, caller: Caller, asked: LeaseAsk) -> Ensemble:
+    """What is to be placed."""
+    if asked.description is not None:
+        return described(parts, caller, asked.description, Naming(parts.ids.uuid()))
+    assert asked.ensemble_id is not None, "a lease is of one of them"
+    return own_ensemble(parts.store, caller, asked.ensemble_id)
+
+
+def _with_ensemble(
+    parts: Parts, caller: Caller, asked: LeaseAsk, entry: WaitlistEntry
+) -> WaitlistEntry:
+    ensemble = _wanted(parts, caller, asked)
+    return replace(
+        entry,
+        project_id=ensemble.project_id,
+        ensemble_id=ensemble.id,
+        ensemble=None if asked.description is None else ensemble,
+        units=len(ensemble.members),
+        classes=needed(ensemble),
+    )
+
+
+def _entered_before(store: Store, caller: Caller, naming: Naming) -> Shown | None:
+    """The entry that the same request made, whatever has become of it."""
+    if not naming.digest:
+        return None
+    try:
+        known = store.waitlist_entry(naming.id)
+    except NotFound:
+        return None
+    if not sees(caller, known.project_id):
+        raise DuplicateName("lease", naming.id)
+    same_request("lease", naming.id, stored=known.digest, given=naming.digest)
+    return shown(store, known)

@@ -1,0 +1,193 @@
+"""When those who wait may expect it: the earliest window in which each would fit.
+
+Found in the order of the list, each beside those before it in theirs: all hold together. It is
+how the ledger stands, and no promise: whoever comes, goes or stays longer changes it. Where the
+range of an entry has a window, it is granted; so an estimate mostly lies after the range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import Changeset, PutEntry
+from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, NotFound
+from moorage.domain.period import FOREVER, SECOND, Period, format_instant
+from moorage.domain.waitlist import Estimate
+from moorage.engine.overlay import exchanged
+from moorage.engine.starts import Starts
+from moorage.usecases.ahead import soonest
+from moorage.usecases.joint import find
+from moorage.usecases.waitlist.attempt import asker
+from moorage.usecases.waitlist.starts import ahead_of, placeable, quota_refusal, starts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Instant
+    from moorage.domain.waitlist import WaitlistEntry
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.ahead import Ahead
+    from moorage.usecases.parts import Parts
+
+ESTIMATED: Final = 200
+"""Entries that are estimated: the first ones."""
+EACH: Final = SECOND
+"""For the search for one of them."""
+EVERY: Final = 5.0
+"""Seconds between two rounds, at least."""
+REST: Final = 9
+"""A worker rests so many times as long as a round has taken."""
+_TRIES: Final = 10
+"""Windows that a quota bars before there is no estimate."""
+_LATER: Final = "too many wait before it to say"
+
+
+@dataclass
+class Estimates:
+    """One worker's rounds. What it remembers saves work; nothing depends on it."""
+
+    parts: Parts
+    _next: float = 0.0
+    _seen: bytes = b""
+
+    def look(self, entries: Sequence[WaitlistEntry]) -> None:
+        """Estimate anew where the ledger or the list is another, if it is time."""
+        began = self.parts.stopwatch()
+        if began < self._next:
+            return
+        snapshot = self.parts.store.snapshot()
+        basis = _basis(snapshot, entries)
+        if basis == self._seen:
+            return
+        _round(self.parts, entries, snapshot, self.parts.limits.waitlist_time)
+        self._seen = basis
+        now = self.parts.stopwatch()
+        self._next = now + max(EVERY, (now - began) * REST)
+
+
+def estimated(parts: Parts, entry_id: str) -> None:
+    """Estimate one that has just come, and those before it that compete with it."""
+    try:
+        mine = parts.store.waitlist_entry(entry_id)
+        line = parts.store.in_line(Period(parts.store.now(), FOREVER), ESTIMATED)
+        before = takewhile(lambda one: one.id != entry_id, line)
+        some = [*(one for one in before if one.classes & mine.classes), mine]
+        _round(parts, some, parts.store.snapshot(), parts.limits.waitlist_time, only=entry_id)
+    except NotFound:
+        return  # granted, and forgotten, meanwhile
+
+
+def _round(
+    parts: Parts,
+    entries: Sequence[WaitlistEntry],
+    snapshot: Snapshot,
+    budget: int,
+    *,
+    only: str | None = None,
+) -> None:
+    until = parts.stopwatch() + budget / SECOND
+    view = snapshot
+    for one in entries:
+        if one.over_at(snapshot.taken_at):
+            continue
+        if parts.stopwatch() >= until:
+            found, note = None, _LATER
+        else:
+            found, note, view = _estimate(parts, one, view)
+        if only is None or one.id == only:
+            _write(parts, one, found, note)
+
+
+def _estimate(
+    parts: Parts, entry: WaitlistEntry, view: Snapshot
+) -> tuple[Estimate | None, str, Snapshot]:
+    """The window, what else is to be said, and what is left for those after it."""
+    first = entry.first_at(view.taken_at)
+    note = ""
+    try:
+        ensemble = placeable(parts, asker(entry), entry)
+        for _ in range(_TRIES):
+            starts = starts_of(entry, first, max(first, _last(parts, entry, view)))
+            keepers = parts.store.keepers().ensembles
+            ahead = ahead_of(parts, ensemble, starts, (view, keepers), entry)
+            sought = soonest(parts, ahead, starts, time_limit=EACH)
+            if sought.start is None:
+                return None, _why_none(starts, proved=sought.proved), view
+            refused = quota_refusal(parts, entry, sought.start + entry.terms.lead)
+            if refused is None:
+                break
+            if refused.passes_at is None:
+                return None, refused.message, view
+            note = refused.message
+            if refused.when_asked:
+                break
+            first = refused.passes_at
+        else:
+            return None, note, view
+    except MoorageError as problem:
+        return None, problem.message, view
+    window = starts.window(sought.start)
+    found = Estimate(
+        window.start + entry.terms.lead, window.end - entry.terms.cleaning, sought.proved
+    )
+    return found, note, _taken(parts, ensemble, ahead, window, view)
+
+
+def _last(parts: Parts, entry: WaitlistEntry, view: Snapshot) -> Instant:
+    """The last start that a lease may have at all."""
+    return view.taken_at + parts.limits.horizon - entry.length + entry.terms.lead
+
+
+def _why_none(starts: Starts, *, proved: bool) -> str:
+    if not proved:
+        return "time ran out before a window was found"
+    return f"who is in the way has no end that makes room before {format_instant(starts.last)}"
+
+
+def _taken(
+    parts: Parts, ensemble: Ensemble, ahead: Ahead, window: Period, view: Snapshot
+) -> Snapshot:
+    """The fleet with the places of one estimate taken."""
+    starts = Starts(window.start, window.start, window.end - window.start)
+    built = ahead.stated(starts, window.start, view)
+    try:
+        found = find(parts.solver, built, time_limit=EACH, seed=ahead.seed)
+    except Busy:
+        found = None
+    if found is None:  # there for one who may displace: then nobody after it is kept waiting
+        return view
+    uuids = {one.name: one.uuid for one in ensemble.members}
+    return exchanged(
+        view,
+        {
+            uuids[name]: tuple(
+                Booking(uuids[name], provider, amounts, window, BookingState.RESERVED)
+                for provider, amounts in place.allocations.items()
+            )
+            for name, place in found.places.items()
+        },
+    )
+
+
+def _write(parts: Parts, entry: WaitlistEntry, found: Estimate | None, note: str) -> None:
+    """Keep an estimate that says something else than the one before."""
+    if found == entry.estimate and note == entry.estimate_note:
+        return
+    now = parts.store.now()
+    after = replace(entry, estimate=found, estimate_note=note, estimated_at=now, updated_at=now)
+    try:
+        parts.store.commit(Changeset((PutEntry(after, entry.generation),)))
+    except (ConcurrentUpdate, NotFound):
+        return  # it has left, or somebody else was quicker
+
+
+def _basis(snapshot: Snapshot, entries: Sequence[WaitlistEntry]) -> bytes:
+    """Of all that an estimate depends on."""
+    revisions = snapshot.revisions.tobytes()
+    line = " ".join(one.id for one in entries)
+    return sha256(revisions + f"{snapshot.valid_until} {line}".encode()).digest()

@@ -1,0 +1,86 @@
+"""One worker's rounds over the waitlist: who can be granted is, whose time is over leaves."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
+from moorage.domain.period import FOREVER, SECOND, Period
+from moorage.domain.waitlist import WaitsFor
+from moorage.usecases.waitlist.attempt import attempt
+from moorage.usecases.waitlist.estimates import ESTIMATED, Estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.waitlist import WaitlistEntry
+    from moorage.usecases.parts import Parts
+
+TRIED: Final = 1_000
+"""Entries that one round looks at: the first ones."""
+_QUOTAS: Final = 20
+"""Of those that wait for a quota, how many one round asks about; the next ones the next time."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Waitlist:
+    """One worker's rounds. What it remembers saves work; nothing depends on it."""
+
+    parts: Parts
+    _asked: str = ""
+    """The last one whose quota was asked about."""
+    _estimates: Estimates = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._estimates = Estimates(self.parts)
+
+    def look(self) -> bool:
+        """Try whom something was freed for, in the order of the list; True if time ran out.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        parts = self.parts
+        entries = parts.store.in_line(Period(0, FOREVER), TRIED)
+        if not entries:
+            parts.line.forget()
+            return False
+        until = parts.stopwatch() + parts.limits.waitlist_time / SECOND
+        parts.line.see(parts.store.snapshot(), parts.store.keepers().revision)
+        left = False
+        for one in self._due(entries):
+            if parts.stopwatch() >= until:
+                return True
+            left |= self._tried(one, until - parts.stopwatch())
+        if left:
+            entries = parts.store.in_line(Period(0, FOREVER), ESTIMATED)
+        self._estimates.look(entries[:ESTIMATED])
+        return False
+
+    def _due(self, entries: Sequence[WaitlistEntry]) -> list[WaitlistEntry]:
+        """Whose time is over, who might be granted, and the next few who wait for a quota."""
+        parts, now = self.parts, self.parts.store.now()
+        quotas = [one.id for one in entries if one.waits_for is WaitsFor.QUOTA]
+        begin = quotas.index(self._asked) + 1 if self._asked in quotas else 0
+        some = (quotas[begin:] + quotas[:begin])[:_QUOTAS]
+        self._asked = some[-1] if some else ""
+        return [
+            one
+            for one in entries
+            if one.over_at(now)
+            or one.id in some
+            or (one.waits_for is WaitsFor.CAPACITY and parts.line.due(one, parts.stopwatch()))
+        ]
+
+    def _tried(self, entry: WaitlistEntry, seconds: float) -> bool:
+        try:
+            return attempt(self.parts, entry, seconds)
+        except (ConcurrentUpdate, NotFound):
+            return True  # somebody else was quicker
+        except MoorageError:
+            _log.exception("could not try %s, which waits", entry.id)
+            return False

@@ -1,0 +1,140 @@
+"""The earliest start in a range at which a lease can be had, by capacity and by quota."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import Busy, Infeasible, QuotaExceeded
+from moorage.domain.leases import Lease, LeaseState
+from moorage.domain.period import Period
+from moorage.engine.starts import Starts
+from moorage.usecases.access import own_ensemble
+from moorage.usecases.ahead import Ahead, soonest
+from moorage.usecases.joint import request_for
+from moorage.usecases.quotas import check_quota, judged_by
+from moorage.usecases.standing import standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Instant
+    from moorage.domain.waitlist import WaitlistEntry
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.asking import Granted
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller
+
+_TRIES: Final = 20
+"""Windows that are found and then refused before one look at a range gives up."""
+
+
+class NoWindow(Infeasible):
+    """No start of a range will do; what is in the way is to be asked of its first."""
+
+
+def unexplained(parts: Parts) -> Parts:
+    """The same where nobody reads why not: no time goes into that."""
+    return replace(parts, limits=replace(parts.limits, explanation_budget=0))
+
+
+def placeable(parts: Parts, caller: Caller, entry: WaitlistEntry) -> Ensemble:
+    """What an entry is to be a lease of.
+
+    Raises:
+        NotFound: the ensemble is gone.
+    """
+    if entry.ensemble is not None:
+        return entry.ensemble
+    return own_ensemble(parts.store, caller, entry.ensemble_id)
+
+
+def quota_refusal(parts: Parts, entry: WaitlistEntry, start: Instant) -> QuotaExceeded | None:
+    """Why its project may not have the lease that begins then; None: it may."""
+    length = entry.terms.period.end - entry.terms.period.start
+    lease = Lease(
+        *(entry.id, entry.project_id, entry.user_id, entry.name, entry.ensemble_id, ""),
+        terms=entry.terms.moved(Period(start, start + length)),
+        state=LeaseState.PENDING,
+        reservations=(),
+        units=entry.units,
+    )
+    try:
+        check_quota(parts, lease, None, judged_by(parts.limits, any_priority=entry.any_priority))
+    except QuotaExceeded as refused:
+        return refused
+    return None
+
+
+def ahead_of(
+    parts: Parts,
+    ensemble: Ensemble,
+    starts: Starts,
+    seen: tuple[Snapshot, Sequence[Ensemble]],
+    entry: WaitlistEntry,
+) -> Ahead:
+    """What is looked for over a range, in a snapshot beside those who keep others out."""
+    snapshot, keepers = seen
+    members = frozenset(one.name for one in ensemble.members)
+    stand = standing(snapshot, ensemble)
+    return Ahead(
+        ensemble,
+        request_for(ensemble, stand, members, starts.whole, entry.objective),
+        snapshot,
+        keepers,
+        displacing_from=snapshot.taken_at + 2 * parts.limits.notice,
+        seed=entry.seed,
+    )
+
+
+def starts_of(entry: WaitlistEntry, first: Instant, last: Instant) -> Starts:
+    """The range of what is booked for starts between these: with lead and cleaning."""
+    lead = entry.terms.lead
+    return Starts(first - lead, last - lead, entry.length)
+
+
+def first_that_fits(
+    parts: Parts,
+    ensemble: Ensemble,
+    entry: WaitlistEntry,
+    first: Instant,
+    create: Callable[[Instant], Granted],
+) -> Granted:
+    """The lease of the earliest window that can be had from `first` on.
+
+    Args:
+        parts: the service's.
+        ensemble: what is placed.
+        entry: its range and terms.
+        first: where the range begins by now.
+        create: asks for the lease with one start.
+
+    Raises:
+        NoWindow: none can be had.
+        Busy: time ran out before one was found, or a proof that there is none.
+        QuotaExceeded: its project may not have any.
+    """
+    later, proved = False, True
+    for _ in range(_TRIES):
+        keepers = parts.store.keepers().ensembles
+        starts = starts_of(entry, first, entry.latest)
+        ahead = ahead_of(parts, ensemble, starts, (parts.store.snapshot(), keepers), entry)
+        sought = soonest(parts, ahead, starts, time_limit=parts.limits.time_limit, later=later)
+        proved = proved and sought.proved
+        if sought.start is None:
+            break
+        start = sought.start + entry.terms.lead
+        try:
+            return create(start)
+        except QuotaExceeded as refused:
+            passes = refused.passes_at
+            if passes is None or refused.when_asked or not start < passes <= entry.latest:
+                raise
+            first, later = passes, False
+        except Infeasible:
+            # Somebody was quicker, or whoever could yield does not make room in fact.
+            first, later = start, True
+    if not proved:
+        raise Busy("time ran out before a window was found, or a proof that there is none")
+    raise NoWindow("no start of the range will do", explanation=None)

@@ -1,0 +1,112 @@
+"""Nobody overtakes who waits: before a request is decided, those before it have their turn.
+
+A request competes with an entry where both could have places at the same time, and both need some
+of one resource class. Each such entry that stands before it in the order is tried on a snapshot as
+new as the one that the request is decided on, unless it was tried before and nothing that it could
+want was freed since. So whatever the request gets, none of those could have had. Whom a quota keeps
+waiting keeps nobody else waiting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.period import FOREVER, SECOND, Period
+from moorage.domain.waitlist import WaitsFor
+from moorage.usecases.waitlist.attempt import attempt
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease, Terms
+    from moorage.domain.period import Instant
+    from moorage.domain.waitlist import WaitlistEntry
+    from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.asking import LeaseAsk
+    from moorage.usecases.parts import Parts
+
+LOOKED_AT: Final = 500
+"""Entries of the list that one request looks at."""
+_ROUNDS: Final = 5
+"""How often the list is tried for one request, while more and more is freed."""
+
+
+@dataclass(eq=False)
+class Turn:
+    """Those who wait before one request. True: they have had their turn."""
+
+    parts: Parts
+    priority: int
+    """The request's: those of less are behind it."""
+    period: Period
+    classes: frozenset[str]
+    entry: str | None = None
+    """The entry that is tried; None: the request is new, and behind all of its priority."""
+    rounds: int = 0
+
+    def __call__(self, snapshot: Snapshot) -> bool:
+        """See `Proposal.turn`."""
+        parts = self.parts
+        ahead = self._ahead() if self.rounds < _ROUNDS else []
+        if not ahead:
+            return True
+        parts.line.see(snapshot, parts.store.keepers().revision)
+        due = [
+            one
+            for one in ahead
+            if one.waits_for is WaitsFor.CAPACITY and parts.line.due(one, parts.stopwatch())
+        ]
+        self.rounds += bool(due)
+        until = parts.stopwatch() + parts.limits.waitlist_time / SECOND
+        for one in due:
+            if parts.stopwatch() >= until:
+                break
+            attempt(parts, one, until - parts.stopwatch())
+        return not due
+
+    def give_way(self) -> None:
+        """Let them have it before looking at all: what they get is not worth finding."""
+        while not self(self.parts.store.snapshot()):
+            pass
+
+    def _ahead(self) -> list[WaitlistEntry]:
+        """Entries before it that compete with it, in their order."""
+        some = self.parts.store.in_line(self.period, LOOKED_AT)
+        before = takewhile(lambda one: one.id != self.entry, some)
+        return [
+            one
+            for one in before
+            if one.terms.priority >= self.priority and one.classes & self.classes
+        ]
+
+
+def needed(ensemble: Ensemble) -> frozenset[str]:
+    """Resource classes that its members need some of."""
+    return frozenset(
+        name
+        for role in ensemble.roles
+        for amounts in (role.resources, *(group.resources for group in role.groups))
+        for name, amount in amounts.items()
+        if amount
+    )
+
+
+def turn_of(parts: Parts, lease: Lease, ensemble: Ensemble, asked: LeaseAsk) -> dict[str, Any]:
+    """The field of a lease's proposal; nobody is before what another service has granted."""
+    if asked.brought is not None:
+        return {}
+    turn = turn_of_window(parts, ensemble, lease.terms)
+    return {"turn": turn if asked.entry is None else replace(turn, entry=asked.entry.id)}
+
+
+def turn_of_stay(parts: Parts, ensemble: Ensemble, until: Instant | None) -> Turn:
+    """Of whoever asks for places from now on, that are no lease's: before it are all that wait."""
+    now = parts.store.now()
+    end = FOREVER if until is None else max(until, now + 1)
+    return Turn(parts, 0, Period(now, end), needed(ensemble))
+
+
+def turn_of_window(parts: Parts, ensemble: Ensemble, terms: Terms) -> Turn:
+    """Of whoever asks for a window anew: before it are all of its priority that wait."""
+    return Turn(parts, terms.priority, terms.occupied, needed(ensemble))

@@ -1,0 +1,105 @@
+"""Look at the waitlist, and give up a place in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import NotFound, StaleGeneration, WrongState
+from moorage.domain.waitlist import EntryState, EntryStep
+from moorage.usecases.access import sees, visible_project
+from moorage.usecases.patience import again
+from moorage.usecases.ports import Page
+from moorage.usecases.waitlist.attempt import leave
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.period import Instant
+    from moorage.domain.waitlist import WaitlistEntry
+    from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Caller, Store
+
+COUNTED: Final = 1_000
+"""Where counting those before an entry stops."""
+_WHOLE: Final = Page()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An entry, and how many that compete with it are before it; with `dry_run` not written."""
+
+    entry: WaitlistEntry
+    before: int
+    now: Instant
+    dry_run: bool = False
+
+
+def shown(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -> Shown:
+    """An entry with its place in the order."""
+    now = store.now()
+    before = 0
+    if entry.state_at(now) is EntryState.WAITING:
+        ahead = takewhile(lambda one: one.id != entry.id, store.in_line(entry.whole, COUNTED))
+        before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in ahead)
+    return Shown(entry, before, now, dry_run)
+
+
+def own_entry(store: Store, caller: Caller, entry_id: str) -> WaitlistEntry:
+    """The entry, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    found = store.waitlist_entry(entry_id)
+    if not sees(caller, found.project_id):
+        raise NotFound("waitlist entry", entry_id)
+    return found
+
+
+def list_entries(
+    store: Store,
+    caller: Caller,
+    *,
+    all_projects: bool = False,
+    state: EntryState | None = None,
+    page: Page = _WHOLE,
+) -> Sequence[WaitlistEntry]:
+    """The caller's entries, or for operators every project's, by creation.
+
+    Raises:
+        Forbidden: a tenant asked for every project's.
+        NotFound: the page's marker is no entry for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    if page.marker is not None:
+        own_entry(store, caller, page.marker)
+    return store.waitlist(project_id=project, state=state, page=page)
+
+
+def cancel_entry(
+    parts: Parts, caller: Caller, entry_id: str, generation: int | None, *, dry_run: bool = False
+) -> None:
+    """Give up a place in the list.
+
+    Raises:
+        NotFound: there is no such entry for this caller.
+        StaleGeneration: it is of another generation.
+        WrongState: it waits no more.
+    """
+
+    def once() -> None:
+        entry = own_entry(parts.store, caller, entry_id)
+        if generation is not None and generation != entry.generation:
+            raise StaleGeneration(
+                "waitlist entry", entry_id, expected=generation, actual=entry.generation
+            )
+        if entry.state_at(parts.store.now()) is not EntryState.WAITING:
+            told = f": it is lease {entry.id}" if entry.state is EntryState.GRANTED else ""
+            state = entry.state_at(parts.store.now())
+            raise WrongState(f"it waits no more, it is {state}{told}")
+        if not dry_run:
+            leave(parts, entry, EntryStep.CANCEL)
+
+    again(parts, once)
