@@ -35,7 +35,8 @@ def granted(made: Made, new: Sequence[Occurrence]) -> str:
 def recurring(one: Series) -> str:
     """`weekdays at 08:00 Europe/Berlin for 10h`."""
     clock = one.start.partition("T")[2]
-    return f"{one.every} at {clock} {one.zone} for {length(one.duration)}"
+    every = f"every {one.every}" if one.every[0].isdigit() else one.every
+    return f"{every} at {clock} {one.zone} for {length(one.duration)}"
 
 
 def occurrences(some: Sequence[Occurrence]) -> RenderableType:
