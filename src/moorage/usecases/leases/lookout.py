@@ -1,4 +1,4 @@
-"""What nobody reports: servers that stay too long, hosts that fail under a lease."""
+"""What nobody asks for: servers that stay too long, hosts that fail, leases with better places."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.usecases.leases import health, overrun
 from moorage.usecases.leases.heal import Healing
 from moorage.usecases.leases.overrun import Seen
+from moorage.usecases.leases.reprieve import Reprieving
 
 if TYPE_CHECKING:
     from moorage.usecases.parts import Parts
@@ -24,6 +25,10 @@ class Lookout:
     _rounds: int = 0
     _seen: Seen = field(default_factory=Seen)
     _healing: Healing | None = None
+    _reprieving: Reprieving = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reprieving = Reprieving(self.parts)
 
     def look(self) -> bool:
         """Look once; True if there is more to be looked at now.
@@ -37,4 +42,5 @@ class Lookout:
         self._rounds += 1
         self._seen = overrun.look(self.parts, self._seen)
         more = self._healing.look(self.parts.store.snapshot())
-        return self._seen.more or more
+        late = self._reprieving.look(self.parts.store.snapshot())
+        return self._seen.more or more or late
