@@ -149,6 +149,7 @@ def granted_reply(call: Call, granted: Granted, *, created: bool) -> Reply:
                 granted.snapshot,
                 granted.claims,
                 dry_run=dry,
+                lease=lease,
             ),
             ensemble=views.ensemble_view(call, granted.ensemble),
             preempted=views_leases.preempted_view(call, granted.preempted),

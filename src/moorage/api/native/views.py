@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.api.native.call import Call
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble, MemberName, Role
+    from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.engine.snapshot import Snapshot
@@ -148,7 +149,7 @@ def host_view(call: Call, snapshot: Snapshot, place: Place) -> str | UnsetType:
     return snapshot.names[snapshot.row_of[place.host]] if call.caller.operator else UNSET
 
 
-def decision_view(
+def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
     call: Call,
     decision: Decision,
     ensemble: Ensemble | None,
@@ -156,10 +157,11 @@ def decision_view(
     claims: Sequence[Claim] = (),
     *,
     dry_run: bool = False,
+    lease: Lease | None = None,
 ) -> answers.Decision:
     """A decision with its assignments. A host that has left the fleet has no domains."""
     now = snapshot.taken_at
-    ends = _ends(call, decision, ensemble, snapshot, dry_run=dry_run)
+    ends = _ends(call, decision, ensemble, snapshot, lease, dry_run=dry_run)
     return answers.Decision(
         id=decision.id,
         ensemble_id=decision.ensemble_id,
@@ -251,6 +253,7 @@ def _ends(
     decision: Decision,
     ensemble: Ensemble | None,
     snapshot: Snapshot,
+    lease: Lease | None,
     *,
     dry_run: bool,
 ) -> Mapping[MemberName, End]:
@@ -259,7 +262,8 @@ def _ends(
         return ends_as_decided(decision)
     if ensemble is None:
         return {}
-    return ends_of(call.parts.store, standing(snapshot, ensemble))
+    known = {decision.id: lease} if lease is not None or decision.lease_id is None else {}
+    return ends_of(call.parts.store, standing(snapshot, ensemble), known)
 
 
 def _claimant(now: Instant, claims: Sequence[Claim], name: MemberName) -> str | None:

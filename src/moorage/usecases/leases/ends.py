@@ -39,9 +39,17 @@ class End:
     because: Because
 
 
-def ends_of(store: Store, stand: Standing) -> Mapping[MemberName, End]:
-    """The ends of those members that stand and have one, as things are."""
-    leases: dict[str, Lease | None] = {}
+def ends_of(
+    store: Store, stand: Standing, known: Mapping[str, Lease | None] = MappingProxyType({})
+) -> Mapping[MemberName, End]:
+    """The ends of those members that stand and have one, as things are.
+
+    Args:
+        store: where decisions and leases are.
+        stand: the members.
+        known: leases that were read already, by the ids of decisions.
+    """
+    leases = dict(known)
     found: dict[MemberName, End] = {}
     for name, bookings in stand.bookings.items():
         first = bookings[0]
