@@ -70,7 +70,7 @@ EVENT_TYPES: Final = (
         "it gives up its places for a lease of a higher priority, before it has begun",
         (
             *("lease", "name", "start", "end", "status", "outcome", "priority", "ensemble"),
-            *("earliest_start", "earliest_end", "proved"),
+            *("waitlist_entry", "earliest_start", "earliest_end", "proved"),
         ),
     ),
     EventType("lease.claimed", "lease", "a place is claimed in it", ("claim", *_CLAIM)),

@@ -161,3 +161,14 @@ class WaitlistEntry:
         if self.state is EntryState.WAITING and self.over_at(now):
             return EntryState.EXPIRED
         return self.state
+
+
+def needed(ensemble: Ensemble) -> frozenset[str]:
+    """Resource classes that its members need some of."""
+    return frozenset(
+        name
+        for role in ensemble.roles
+        for amounts in (role.resources, *(group.resources for group in role.groups))
+        for name, amount in amounts.items()
+        if amount
+    )

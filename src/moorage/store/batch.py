@@ -102,6 +102,10 @@ class Batch:
     created: set[str] = field(default_factory=set)
     taken: dict[str, set[str]] = field(default_factory=dict)
     """Kind -> ids that are taken, of kinds of which all new ones were looked up together."""
+    last_serials: dict[str, int] = field(default_factory=dict)
+    """Project -> the highest serial of its leases, where that is known."""
+    serials: dict[str, int] = field(default_factory=dict)
+    """See `Committed`."""
     topology_moved: bool = False
     replaced: dict[tuple[str, str], Row[Any]] = field(default_factory=dict)
     """Kind and id of things written over or removed -> their rows before, as `Kind.seen` says."""

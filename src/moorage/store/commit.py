@@ -210,6 +210,7 @@ def settle(batch: Batch, log: Log) -> Committed:
         consumer_generations=MappingProxyType(batch.consumer_generations),
         created=frozenset(batch.created),
         traits_at=batch.traits_at,
+        serials=MappingProxyType(batch.serials),
     )
 
 

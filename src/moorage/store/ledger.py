@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import or_, select
@@ -179,10 +180,10 @@ class Ledger:
     def keepers(self) -> Keepers:
         """See `Store`. Read in again only after one of them has changed."""
         known = self._keepers
-        revision = read.keepers_revision(self._backend)
+        revision, waited = read.keepers_revision(self._backend)
         if known is None or known.revision != revision:
             known = self._keepers = self._backend.read(read.keepers)
-        return known
+        return replace(known, waited=waited)
 
     def held(self, project_id: str | None) -> int:
         """See `Store`."""

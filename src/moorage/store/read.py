@@ -12,6 +12,7 @@ from sqlalchemy import (
     bindparam,
     exists,
     func,
+    literal_column,
     or_,
     select,
     text,
@@ -24,6 +25,7 @@ from moorage.domain.effects import EffectState, Lane
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.quotas import Use
+from moorage.domain.waitlist import EntryState
 from moorage.engine.quotas import Lessee
 from moorage.store import bodies, rows, tables
 from moorage.store.batch import chunks
@@ -115,7 +117,12 @@ _DUE_IN_LANE = _DUE_EFFECTS.where(tables.effects.c.lane == bindparam("lane"))
 _CLASSES = select(_classes.name, _classes.updated_at).order_by(
     _classes.place.is_(None), _classes.place, _classes.number
 )
-_KEEPERS_REVISION = select(tables.ledger.c.keepers_revision)
+_KEEPERS_REVISION = select(
+    tables.ledger.c.keepers_revision,
+    exists()
+    .where(tables.waitlist.c.state == literal_column(f"'{EntryState.WAITING.value}'"))
+    .label("waited"),
+)
 _TRAITS = select(tables.traits).order_by(tables.traits.c.name)
 _TRAITS_NAMED = _TRAITS.where(tables.traits.c.name.in_(bindparam("names", expanding=True)))
 
@@ -240,9 +247,10 @@ def lessee(
     return Lessee([Use(row.units, row.start_at, row.end_at) for row in rows_], list(ends.values()))
 
 
-def keepers_revision(asked: Asked) -> int:
-    """The revision of all ensembles that keep others out."""
-    return int(asked.ask((_KEEPERS_REVISION, {}))[0].scalar_one())
+def keepers_revision(asked: Asked) -> tuple[int, bool]:
+    """The revision of all ensembles that keep others out, and whether anybody waits."""
+    row = asked.ask((_KEEPERS_REVISION, {}))[0].one()
+    return int(row.keepers_revision), bool(row.waited)
 
 
 def keepers(connection: Session) -> Keepers:

@@ -73,6 +73,8 @@ class Keepers:
 
     revision: int
     ensembles: tuple[Ensemble, ...]
+    waited: bool = False
+    """Whether somebody is on the waitlist, as it was asked last: a decision minds them, too."""
 
 
 @dataclass(frozen=True, slots=True)

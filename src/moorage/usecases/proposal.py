@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.leases.outrank import Preempted
+    from moorage.usecases.ports import Keepers
     from moorage.usecases.standing import Standing
 
 
@@ -84,7 +85,7 @@ class Proposal:
     """Leases of a lower priority than this may give up their places for it."""
     operator: bool = False
     """Whether who asks may know other projects' leases by their ids."""
-    turn: Callable[[Snapshot], bool] = lambda snapshot: True  # noqa: ARG005 - nobody is before it
+    turn: Callable[[Snapshot, Keepers], bool] = lambda *_: True
     """Lets those have their turn who wait before it; False: look again, something has changed."""
 
 
@@ -112,3 +113,5 @@ class Settled:
     """Who ends early for it."""
     preempted: tuple[Preempted, ...] = ()
     """Leases that give up their places for it."""
+    serials: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """See `Committed`."""

@@ -88,7 +88,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         before = None if new else current_decision(parts.store, proposal.ensemble)
         _check_lease(parts, proposal, before)
         snapshot = parts.store.snapshot()
-        if not dry_run and not proposal.turn(snapshot):
+        if not dry_run and not proposal.turn(snapshot, keepers):
             continue
         stand = standing(snapshot, proposal.ensemble)
         there = tuple(one for one in keepers.ensembles if one.id not in proposal.instead_of)
@@ -126,7 +126,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         beside = frozenset[str]().union(*(moved.providers() for moved in look.moved))
         relied = reliance(snapshot, look.found, stand, giving_way, beside)
         try:
-            parts.store.commit(
+            done = parts.store.commit(
                 Changeset(
                     changes,
                     relies_on=relied.relies_on,
@@ -146,6 +146,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             parts.store.snapshot(),
             displaced=look.displaced,
             preempted=look.preempted,
+            serials=done.serials,
         )
 
 

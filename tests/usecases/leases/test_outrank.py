@@ -18,10 +18,13 @@ from moorage.domain.events import EVENT_TYPES
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import Lease, LeaseOutcome, LeaseState
 from moorage.domain.period import DAY, FOREVER, HOUR, Period, parse_instant
+from moorage.domain.waitlist import EntryState
 from moorage.testing.service import OPERATOR, OTHER, TENANT
 from moorage.usecases.leases.asking import Granted
+from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.outrank import may_yield_until
 from moorage.usecases.limits import Limits
+from moorage.usecases.waitlist.attempt import attempt
 
 Make = Callable[..., World]
 FAR = 48.0
@@ -73,6 +76,24 @@ def test_a_lease_takes_the_places_of_one_of_lower_priority(allowed: Make) -> Non
     assert told.details["outcome"] == "preempted"
     assert parse_instant(str(told.details["earliest_start"])) == here.at(FAR + 2)
     assert not any("lease" in name and high.lease.id in str(told.details) for name in told.details)
+
+
+def test_who_gave_up_places_waits_where_it_stood(allowed: Make) -> None:
+    here = allowed(16)
+    store = here.service.store
+    low = here.lease(FAR, FAR + 4, vcpu=10, caller=OTHER)
+    high = here.lease(FAR + 1, FAR + 2, vcpu=10, priority=5)
+    (entry,) = store.waitlist(project_id=None)
+    assert (entry.state, entry.name) == (EntryState.WAITING, low.lease.name)
+    assert (entry.entered_at, entry.terms) == (now(here, low).created_at, low.lease.terms)
+    (told,) = [one for one in store.effects(low.lease.id) if one.kind is EffectKind.NOTIFY]
+    assert told.details["waitlist_entry"] == entry.id
+    # Once the other is gone, it is a lease again: the same places of the same ensemble.
+    cancel_lease(here.service.parts, TENANT, high.lease.id)
+    assert attempt(here.service.parts, entry, seconds=5)
+    again = store.lease(entry.id)
+    assert (again.state, again.ensemble_id) == (LeaseState.PENDING, low.lease.ensemble_id)
+    assert again.project_id == low.lease.project_id
 
 
 @pytest.mark.parametrize("priority", [5, 6])

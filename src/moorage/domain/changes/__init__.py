@@ -240,3 +240,5 @@ class Committed:
     """Names or UUIDs of resource classes, traits and providers that this commit created."""
     traits_at: int | None = None
     """When the newest was made of the traits that it gave to providers; None for none."""
+    serials: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Of each lease that it made, by its id: see `Lease.serial`."""

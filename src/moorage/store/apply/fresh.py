@@ -1,5 +1,7 @@
 """Which ids of what a changeset makes are taken: of several kinds, asked at one go.
 
+With them comes the last serial of the leases of a project, where the changeset makes some.
+
 A new thing's id must be free. One statement for each kind costs more than the answer is worth
 where a changeset makes an ensemble, a decision, a lease and its effects together.
 """
@@ -8,9 +10,9 @@ from __future__ import annotations
 
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from sqlalchemy import bindparam, literal_column, select, union_all
+from sqlalchemy import String, bindparam, cast, func, literal_column, select, union_all
 
 from moorage.domain.changes import (
     DeleteEnsemble,
@@ -28,7 +30,7 @@ from moorage.store.batch import only_chunk
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy import CompoundSelect, Table
+    from sqlalchemy import CompoundSelect, Label, Select, Table
 
     from moorage.domain.changes import Change
     from moorage.store.batch import Batch
@@ -54,6 +56,7 @@ _NEW: Final[Mapping[type, Callable[[Any], tuple[str, str | None]]]] = MappingPro
     }
 )
 """Kind and id of what a change makes; no id where it changes what is there."""
+_SERIAL: Final = "serial"
 _FREEING: Final = (DeleteEnsemble, DropEffects)
 """Changes after which an id may be free that was not before."""
 
@@ -73,11 +76,21 @@ def look_up(batch: Batch, every: Sequence[Change]) -> None:
     if len(lists) < _SEVERAL:
         return
     batch.taken = {kind: set() for kind in lists}
-    for kind, id_ in batch.connection.execute(_taken(tuple(sorted(lists))), lists):
-        batch.taken[kind].add(id_)
+    lessees = {one.lease.project_id for one in every if _is_new_lease(one)}
+    if len(lessees) == 1:
+        lists[_SERIAL] = list(lessees)
+    for kind, found in batch.connection.execute(_taken(tuple(sorted(lists))), lists):
+        if kind == _SERIAL:
+            batch.last_serials[lists[_SERIAL][0]] = int(found or 0)
+        else:
+            batch.taken[kind].add(found)
 
 
 _SEVERAL: Final = 2
+
+
+def _is_new_lease(change: Change) -> TypeGuard[PutLease]:
+    return isinstance(change, PutLease) and change.generation is None
 
 
 def _new(id_: str, expected: object) -> str | None:
@@ -87,11 +100,20 @@ def _new(id_: str, expected: object) -> str | None:
 @cache
 def _taken(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
     """Worded once for each set of kinds."""
-    return union_all(
-        *(
-            select(literal_column(f"'{kind}'").label("kind"), _TABLES[kind].c.id).where(
-                _TABLES[kind].c.id.in_(bindparam(kind, expanding=True))
-            )
-            for kind in kinds
-        )
-    )
+    return union_all(*(_last_serial() if kind == _SERIAL else _taken_of(kind) for kind in kinds))
+
+
+def _taken_of(kind: str) -> Select[Any]:
+    ids = _TABLES[kind].c.id
+    return _told(kind, ids).where(ids.in_(bindparam(kind, expanding=True)))
+
+
+def _last_serial() -> Select[Any]:
+    leases = tables.leases.c
+    project = leases.project_id.in_(bindparam(_SERIAL, expanding=True))
+    return _told(_SERIAL, cast(func.max(leases.serial), String(36)).label("id")).where(project)
+
+
+def _told(kind: str, what: Any) -> Select[Any]:  # noqa: ANN401 - any expression
+    name: Label[Any] = literal_column(f"'{kind}'").label("kind")
+    return select(name, what)

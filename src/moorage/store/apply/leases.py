@@ -85,10 +85,18 @@ def _before(batch: Batch, change: PutLease) -> tuple[Period | None, int]:
     No number is given twice.
     """
     if change.generation is None:
-        last = batch.connection.scalars(_LAST, {"of": change.lease.project_id}).one()
-        return None, 1 + (last or 0)
+        return None, _next_serial(batch, change.lease)
     row = batch.connection.execute(_KNOWN, {"of": change.lease.id}).one_or_none()
     return (None, 0) if row is None else (Period(row.start_at, row.end_at), row.serial)
+
+
+def _next_serial(batch: Batch, lease: Lease) -> int:
+    last = batch.last_serials.get(lease.project_id)
+    if last is None:
+        last = batch.connection.scalars(_LAST, {"of": lease.project_id}).one() or 0
+    serial = last + 1
+    batch.last_serials[lease.project_id] = batch.serials[lease.id] = serial
+    return serial
 
 
 def _listed_as(lease: Lease) -> str:

@@ -131,9 +131,8 @@ def _create(
     ask = Ask(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
     own = Naming(parts.ids.uuid(), within=naming)
     settled = settle(parts, proposal, ask, own, dry_run=dry_run)
-    serial = 0 if dry_run else parts.store.lease(lease.id).serial
     return Granted(
-        lease=replace(_placed(lease, settled.decision), serial=serial),
+        lease=replace(_placed(lease, settled.decision), serial=settled.serials.get(lease.id, 0)),
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,

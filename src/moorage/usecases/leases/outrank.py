@@ -7,7 +7,8 @@ possible of the highest priority among them, then of the next, then as few place
 the newest; `engine.least` proves it by asking the same search as every lease's.
 
 They are closed in the changeset that grants the lease. Their ensembles stay, without places, and
-their owners are told when the same lease would fit next.
+stand on the waitlist for the same window where the leases stood; their owners are told that, and
+when the same lease would fit next.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from moorage.usecases.leases.checked import ended
 from moorage.usecases.leases.edges import edges
 from moorage.usecases.looking import Looking
 from moorage.usecases.standing import standing
+from moorage.usecases.waitlist.again import in_line_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 50
 """Leases that are looked at for one request: of the lowest priorities, those that begin last."""
+_WHY: Final = "it gave up its places for a lease of a higher priority"
 _SHARE: Final = 4
 """The part of the time for an explanation that may go into what is told: one in so many."""
 
@@ -113,10 +116,12 @@ class Preempted:
         yield DropBookings(members, decision=decision.id)
         yield from ended(closed, now)
         yield from edges(closed, parts.ids, now)
-        yield from self._told(closed, now)
+        again = in_line_again(lease, self.of.ensemble, parts.ids.uuid(), now=now, why=_WHY)
+        yield again
+        yield from self._told(closed, again.entry.id, now)
 
-    def _told(self, closed: Lease, now: Instant) -> Iterator[Change]:
-        """To its owner: that it is over, and when it would fit; not for whom."""
+    def _told(self, closed: Lease, entry: str, now: Instant) -> Iterator[Change]:
+        """To its owner: that it is over, how it waits, and when it would fit; not for whom."""
         window = self.earliest
         body = {
             **facts.of_lease(closed),
@@ -124,6 +129,7 @@ class Preempted:
             "outcome": LeaseOutcome.PREEMPTED.value,
             "priority": closed.terms.priority,
             "ensemble": closed.ensemble_id,
+            "waitlist_entry": entry,
             "earliest_start": None if window is None else format_instant(window.start),
             "earliest_end": (
                 None if window is None or window.end is None else format_instant(window.end)

@@ -20,6 +20,7 @@ from moorage.domain.errors import (
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms
 from moorage.domain.offers import Offer
 from moorage.domain.period import Period
+from moorage.domain.waitlist import needed
 from moorage.engine.starts import Starts
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.ahead import Ahead, soonest
@@ -39,7 +40,7 @@ from moorage.usecases.quotas import check_quota
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
-from moorage.usecases.waitlist.turn import Turn, needed, turn_of_window
+from moorage.usecases.waitlist.turn import Turn, turn_of_window
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change

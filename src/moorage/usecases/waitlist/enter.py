@@ -16,7 +16,7 @@ from moorage.domain.errors import (
 from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import Period
 from moorage.domain.quotas import QuotaName
-from moorage.domain.waitlist import WaitlistEntry, WaitsFor
+from moorage.domain.waitlist import WaitlistEntry, WaitsFor, needed
 from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.create_ensemble import described
 from moorage.usecases.digest import same_request
@@ -25,12 +25,10 @@ from moorage.usecases.leases.shaping import checked_end, checked_lead, checked_s
 from moorage.usecases.proposal import Naming
 from moorage.usecases.waitlist.estimates import estimated
 from moorage.usecases.waitlist.starts import NoWindow, first_that_fits, unexplained
-from moorage.usecases.waitlist.turn import needed
 from moorage.usecases.waitlist.view import Shown, shown
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.usecases.leases.asking import Granted, LeaseAsk
     from moorage.usecases.parts import Parts
@@ -94,46 +92,6 @@ def create_or_wait(
     parts.store.commit(Changeset((PutEntry(entry, None, parts.limits.waitlist),)))
     estimated(parts, entry.id)
     return shown(parts.store, parts.store.waitlist_entry(entry.id))
-
-
-def in_line_again(
-    lease: Lease, ensemble: Ensemble, entry_id: str, *, latest: Instant, now: Instant, why: str
-) -> PutEntry:
-    """The change by which a lease that lost its places waits for others, at its old place.
-
-    To be written with what ends the lease: the entry is of its ensemble, which must have neither
-    places nor another lease when it is tried.
-
-    Args:
-        lease: as it was.
-        ensemble: of which it was.
-        entry_id: the entry's, and the next lease's; the lease's own is taken.
-        latest: the last start that would do.
-        now: when it is written.
-        why: what it is told about what happened.
-    """
-    entry = WaitlistEntry(
-        id=entry_id,
-        project_id=lease.project_id,
-        user_id=lease.user_id,
-        name=lease.name,
-        terms=lease.terms,
-        latest=max(latest, lease.terms.period.start),
-        until=max(latest, lease.terms.period.start) + 1,
-        entered_at=lease.created_at,
-        ensemble_id=ensemble.id,
-        units=len(ensemble.members),
-        classes=needed(ensemble),
-        roles=frozenset({"member"}),
-        any_priority=True,
-        asked_from=lease.project_id,
-        actions=lease.actions,
-        annotations=lease.annotations,
-        why=why,
-        created_at=now,
-        updated_at=now,
-    )
-    return PutEntry(entry, None)
 
 
 def _at_once(

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.period import FOREVER, SECOND, Period
-from moorage.domain.waitlist import WaitsFor
+from moorage.domain.waitlist import WaitsFor, needed
 from moorage.usecases.waitlist.attempt import attempt
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.asking import LeaseAsk
     from moorage.usecases.parts import Parts
+    from moorage.usecases.ports import Keepers
 
 LOOKED_AT: Final = 500
 """Entries of the list that one request looks at."""
@@ -45,13 +46,13 @@ class Turn:
     """The entry that is tried; None: the request is new, and behind all of its priority."""
     rounds: int = 0
 
-    def __call__(self, snapshot: Snapshot) -> bool:
-        """See `Proposal.turn`."""
+    def __call__(self, snapshot: Snapshot, keepers: Keepers) -> bool:
+        """See `Proposal.turn`; who begins to wait after the keepers were read, has come later."""
         parts = self.parts
-        ahead = self._ahead() if self.rounds < _ROUNDS else []
+        ahead = self._ahead() if keepers.waited and self.rounds < _ROUNDS else []
         if not ahead:
             return True
-        parts.line.see(snapshot, parts.store.keepers().revision)
+        parts.line.see(snapshot, keepers.revision)
         due = [
             one
             for one in ahead
@@ -67,7 +68,8 @@ class Turn:
 
     def give_way(self) -> None:
         """Let them have it before looking at all: what they get is not worth finding."""
-        while not self(self.parts.store.snapshot()):
+        store = self.parts.store
+        while not self(store.snapshot(), store.keepers()):
             pass
 
     def _ahead(self) -> list[WaitlistEntry]:
@@ -79,17 +81,6 @@ class Turn:
             for one in before
             if one.terms.priority >= self.priority and one.classes & self.classes
         ]
-
-
-def needed(ensemble: Ensemble) -> frozenset[str]:
-    """Resource classes that its members need some of."""
-    return frozenset(
-        name
-        for role in ensemble.roles
-        for amounts in (role.resources, *(group.resources for group in role.groups))
-        for name, amount in amounts.items()
-        if amount
-    )
 
 
 def turn_of(parts: Parts, lease: Lease, ensemble: Ensemble, asked: LeaseAsk) -> dict[str, Any]:
