@@ -106,6 +106,7 @@ def configure(effective: Effective) -> Settings:
         lifetimes=_lifetimes(effective),
         limits=Limits(
             notice=value["notice"],
+            grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(
                 value["preemption_notice"] if value["preemption"] == "pending" else None
             ),

@@ -49,6 +49,9 @@ class Limits:
     notice: Duration = 5 * MINUTE
     """How long before its end a preemptible server is warned, and how long before a lease needs
     its place that end is."""
+    grace: Duration = 0
+    """How long a server whose end has come may take to go before it counts as overrun, and leases
+    as degraded by it: the notice where somebody ends servers, nothing where nobody does."""
     preemption_notice: Duration | None = None
     """How long before it begins a lease may give up its places for one of a higher priority at
     the latest; None: never."""

@@ -84,7 +84,8 @@ class Months:
         self.numbers = count(1)
         self.store = Watched(self.service.store)
         # A ledger in all that is asked of it; `Watched` hands everything on.
-        self.parts = replace(self.service.parts, store=self.store)
+        limits = replace(self.service.parts.limits, grace=self.service.parts.limits.notice)
+        self.parts = replace(self.service.parts, store=self.store, limits=limits)
         self.lifetimes = Lifetimes(self.lifetime, notice=self.parts.limits.notice)
         self.names = [self.name() for _ in self.hosts]
         for number, (uuid, host) in enumerate(zip(self.names, self.hosts, strict=True)):

@@ -17,6 +17,7 @@ from moorage.usecases.effects import Message, Outside
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.lookout import Lookout
 from moorage.usecases.leases.simulated import Simulated
+from moorage.usecases.limits import Limits
 
 Make = Callable[..., World]
 NOTICE = 5 * MINUTE
@@ -154,3 +155,36 @@ def test_a_bounded_server_is_ended_at_its_end(world: Make) -> None:
     work(here, Outside(end=Simulated(here.service.store)))
     assert not here.service.store.bookings(consumer=server)
     assert Simulated(here.service.store)(Message("id", server, {})) == "there is no such server"
+
+
+def test_what_is_ended_in_time_degrades_no_lease_and_is_not_overrun(world: Make) -> None:
+    here = world(4, limits=Limits(grace=NOTICE))
+    server = here.server(4, until=3)
+    lease = here.lease(4, 6, vcpu=4).lease.id
+    lookout = Lookout(here.service.parts)
+    here.go_to(3)
+    lookout.look()
+    assert not here.service.store.lease(lease).degraded
+    assert not of(here, server, EffectKind.OVERRUN)
+    here.service.clock.pass_by(MINUTE)
+    work(here, Outside(end=Simulated(here.service.store)))
+    here.service.clock.pass_by(NOTICE)
+    for _ in range(2):
+        lookout.look()
+    assert not events(here, "lease.degraded")
+    assert not events(here, "member.overrun")
+
+
+def test_what_is_not_ended_in_time_is_overrun_and_degrades_the_lease(world: Make) -> None:
+    here = world(4, limits=Limits(grace=NOTICE))
+    server = here.server(4, until=3)
+    lease = here.lease(4, 6, vcpu=4).lease.id
+    lookout = Lookout(here.service.parts)
+    here.go_to(3)
+    lookout.look()
+    work(here, Outside(end=Heard()))
+    here.service.clock.pass_by(NOTICE)
+    lookout.look()
+    assert here.service.store.lease(lease).degraded
+    assert [one.subject for one in events(here, "member.overrun")] == [server]
+    assert len(of(here, server, EffectKind.DELETE)) == 1, "it is asked for already"

@@ -6,7 +6,8 @@ being built, is never moved. All of it is one transaction, in which the owner is
 of them have room, as many as have it move. For the rest the lease is degraded, with a proposal: the
 smallest change after which everybody would have a place, as a solve has shown. It is looked for
 again when the ledger has moved, and mended when the hosts are back. Where a server stays
-that should be gone it gets some time to go before others are moved because of it.
+that should be gone it gets some time to go before others are moved because of it; where somebody
+ends servers, before the lease is degraded.
 
 Leases have their turn by priority, those of one priority by when they begin.
 Several workers may do this at once: whoever is slower finds the lease changed.
@@ -114,7 +115,7 @@ class Healing:
         now, grace = self._parts.store.now(), self._parts.limits.notice
         if looked != self._looked or now >= self._over:
             self._late, self._over = late(snapshot, now, grace)
-            self._hurt = hurt(self._parts.store, snapshot)
+            self._hurt = self._without_late(hurt(self._parts.store, snapshot))
             self._looked = looked
         self._mend()
         due = [one for one in self._hurt if self._is_due(one)]
@@ -126,6 +127,13 @@ class Healing:
                 return True
             self._heal(one)
         return False
+
+    def _without_late(self, found: Mapping[str, Hurt]) -> dict[str, Hurt]:
+        """Where somebody ends servers, nothing is amiss as long as those have time to go."""
+        if not self._parts.limits.grace:
+            return dict(found)
+        rest = {id_: replace(one, members=one.members - self._late) for id_, one in found.items()}
+        return {id_: one for id_, one in rest.items() if one.members or one.servers}
 
     def _mend(self) -> None:
         """Write down that those have their places again who had lost them."""

@@ -64,7 +64,8 @@ def affected(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
         if not reserved:
             continue
         disabled = DISABLED_TRAIT in snapshot.traits_of(int(snapshot.root[row]))
-        for one in reserved if disabled else _without_room(snapshot, state, reserved):
+        crowded = _without_room(snapshot, state, state.bookings, reserved)
+        for one in reserved if disabled else crowded:
             found[str(one.decision)].add(one.consumer)
     return {decision: frozenset(members) for decision, members in found.items()}
 
@@ -106,11 +107,11 @@ def _suspects(snapshot: Snapshot) -> list[int]:
 
 
 def _without_room(
-    snapshot: Snapshot, state: ProviderState, reserved: list[Booking]
+    snapshot: Snapshot, state: ProviderState, there: Iterable[Booking], reserved: list[Booking]
 ) -> Iterator[Booking]:
     """Those reserved bookings that do not fit once the ones that go before them are in."""
     now = snapshot.taken_at
-    kept = [one for one in state.bookings if not _kept_for_a_lease(one)]
+    kept = [one for one in there if not _kept_for_a_lease(one)]
     for one in sorted(reserved, key=lambda one: -one.priority):
         if overflow(state, kept, one.amounts, one.period, now) is None:
             kept.append(one)
@@ -122,19 +123,27 @@ def late(snapshot: Snapshot, now: Instant, grace: Duration) -> tuple[frozenset[s
     """Members whose place is taken by a server that should be gone, and may well go yet.
 
     Returns:
-        UUIDs of members with reserved bookings beside a server whose end came less than `grace`
-        ago, and the instant at which the first of these servers has had its time.
+        UUIDs of members whose reserved bookings have room once the servers beside them are gone
+        whose end came less than `grace` ago, and the instant at which the first of these servers
+        has had its time.
     """
     members: set[str] = set()
     over = FOREVER
     for row in _suspects(snapshot):
-        bookings = snapshot.bookings_of(row)
-        ends = [one.period.end for one in bookings if one.state is BookingState.ALLOCATED]
-        recent = [end + grace for end in ends if end <= now < end + grace]
+        state, bookings = snapshot.state(row), snapshot.bookings_of(row)
+        recent = [one for one in bookings if _going(one, now, grace)]
         if recent and DISABLED_TRAIT not in snapshot.traits_of(int(snapshot.root[row])):
-            members |= {one.consumer for one in bookings if _kept_for_a_lease(one)}
-            over = min(over, *recent)
+            reserved = [one for one in bookings if _kept_for_a_lease(one)]
+            others = [one for one in state.bookings if one not in recent]
+            lost = {one.consumer for one in _without_room(snapshot, state, others, reserved)}
+            members |= {one.consumer for one in reserved} - lost
+            over = min(over, *(one.period.end + grace for one in recent))
     return frozenset(members), over
+
+
+def _going(booking: Booking, now: Instant, grace: Duration) -> bool:
+    end = booking.period.end
+    return booking.state is BookingState.ALLOCATED and end <= now < end + grace
 
 
 def _kept_for_a_lease(booking: Booking) -> bool:

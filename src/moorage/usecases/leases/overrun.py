@@ -1,7 +1,8 @@
 """Servers that are there still when their declared end has come.
 
-An end does not stop a server. Past it its booking counts as open-ended; owner and operator are
-told once, and whoever ends servers here is asked to.
+An end does not stop a server. Past it its booking counts as open-ended, and whoever ends servers
+here is asked to. Where it is there still once it has had its time for that, it is overrun: owner
+and operator are told once. Where nobody ends servers it is so at once.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def look(parts: Parts, seen: Seen) -> Seen:
     page = parts.store.overrun(after, PAGE)
     known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more}
     for one in page:
-        first, asked = _due(one, now, notice)
+        patience = parts.limits.grace if one.yields_to is None else notice
+        first, asked = _due(one, now, patience)
         if first.effect.id not in known:
             _write(parts, first, asked)
             known[first.effect.id] = one.end
@@ -61,14 +63,17 @@ def look(parts: Parts, seen: Seen) -> Seen:
     return Seen((now, ""), known=known)
 
 
-def _due(one: Overrun, now: Instant, notice: Duration) -> tuple[PutEffect, PutEffect | None]:
+def _due(one: Overrun, now: Instant, patience: Duration) -> tuple[PutEffect, PutEffect | None]:
     """What is to be written of one: first what says that it was, then what else.
 
-    One that yields to a lease is ended first: it is told of when the lease needs its place.
+    It is ended first, and told of once it has had its time to go; one that yields to a lease is
+    told of when the lease needs its place.
     """
     server, project = one.consumer.uuid, one.consumer.project_id
-    if one.yields_to is not None and now < one.end + notice:
-        return evict.deletion(server, project, one.end, now), None
+    if now < one.end + patience:
+        if one.yields_to is not None:
+            return evict.deletion(server, project, one.end, now), None
+        return facts.deletion(server, project, "its end has come", one.end, now), None
     told = facts.fact(
         EffectKind.OVERRUN,
         server,
@@ -96,11 +101,12 @@ def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
         effect.kind is EffectKind.DELETE and effect.state is EffectState.PENDING
         for effect in earlier
     )
+    told = whose(parts.store, server)
     if first.effect.kind is EffectKind.DELETE:
+        if busy:
+            return  # its lease has ended, too
         evictions = (one for one in earlier if one.kind is EffectKind.EVICT)
-        told = next((evict.last_words(one) for one in evictions), {})
-    else:
-        told = whose(parts.store, server)
+        told |= next((evict.last_words(one) for one in evictions), {})
     details = {**told, **first.effect.details}
     first = replace(first, effect=replace(first.effect, details=details))
     try:
