@@ -25,7 +25,7 @@ _WAIT: Final = 20
 """Seconds that one request waits."""
 _SAID: Final = (
     *("name", "role", "member", "server", "ends", "edge", "changed", "missing", "before", "now"),
-    *("kind", "hosts"),
+    *("kind", "hosts", "because"),
 )
 
 

@@ -125,8 +125,8 @@ EVENT_TYPES: Final = (
     EventType(
         "member.evicted",
         "server",
-        "whoever ends servers here has ended a preemptible server for a lease",
-        _YIELDS,
+        "whoever ends servers here has ended it: at its own end or its lease's, or for a lease",
+        ("because", *_YIELDS),
     ),
     EventType(
         "member.overrun",

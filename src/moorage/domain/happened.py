@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moorage.domain import changes
-from moorage.domain.effects import ENDED, EVICTION, EffectKind
+from moorage.domain.effects import ENDED, EffectKind
 from moorage.domain.events import Happened
 from moorage.domain.period import FOREVER, format_instant
 from moorage.domain.waitlist import EntryState
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.domain.waitlist import Estimate, WaitlistEntry
 
 _WARNED: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
+_ENDED: Final = ("because", *_WARNED)
 _REPRIEVED: Final = ("server", "ends", "declared_end", "ensemble", "member")
 _OVERRUN: Final = ("server", "ended", "ensemble", "member")
 _NOTICE: Final = ("name", "start", "end", "edge", "at", "state")
@@ -172,7 +173,7 @@ def _no_ensemble(change: changes.DeleteEnsemble, before: Before) -> Iterator[Hap
 def _effect(change: changes.PutEffect, before: Before) -> Iterator[Happened]:
     """New ones that somebody has to hear of; a notice when its time has come, the first time.
 
-    Of who is ended for a lease it is told once that was done, by whoever ends servers here.
+    Of who is ended it is told once that was done, by whoever ends servers here.
     """
     del before
     effect = change.effect
@@ -182,8 +183,8 @@ def _effect(change: changes.PutEffect, before: Before) -> Iterator[Happened]:
         yield _told("member.overrun", effect, _OVERRUN)
     elif change.attempts is None and effect.kind is EffectKind.REPRIEVE:
         yield _told("member.reprieved", effect, _REPRIEVED)
-    elif effect.details.get("reason") == EVICTION and effect.details.get(ENDED):
-        yield _told("member.evicted", effect, _WARNED)
+    elif effect.kind is EffectKind.DELETE and effect.details.get(ENDED):
+        yield _told("member.evicted", effect, _ENDED)
     elif change.attempts == 0 and effect.kind is EffectKind.NOTIFY and "edge" in effect.details:
         if "capacity_window" in effect.details:
             yield _of_edge(effect)

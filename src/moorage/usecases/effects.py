@@ -184,10 +184,17 @@ def _tried(act: Act, effect: Effect, more: Mapping[str, object]) -> tuple[str, b
 
 
 def _finish(parts: Parts, effect: Effect, outcome: str) -> Carried:
-    if effect.kind is EffectKind.DELETE and effect.attempts and not _allocated(parts, effect):
+    if effect.kind is EffectKind.DELETE and effect.attempts and _just_ended(parts, effect):
         effect = replace(effect, details={**effect.details, ENDED: True})
     parts.store.commit(Changeset((finished(effect, outcome, parts.store.now()),)))
     return _told(effect, outcome)
+
+
+def _just_ended(parts: Parts, effect: Effect) -> bool:
+    """Whether the server is gone, and nobody has said so yet who was asked for another reason."""
+    return not _allocated(parts, effect) and not any(
+        one.details.get(ENDED) for one in parts.store.effects(effect.subject)
+    )
 
 
 def _failed(parts: Parts, outside: Outside, effect: Effect, problem: str) -> Carried:

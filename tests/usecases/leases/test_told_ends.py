@@ -32,12 +32,7 @@ def batch(here: World) -> tuple[str, dict[str, object]]:
     """A server of a preemptible ensemble, and what events say of whose it is."""
     made = here.ensemble(2, preemptible=True)
     assert made.decision is not None
-    naming = here.naming()
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
-    claim(here.service.parts, TENANT, made.decision.id, second, naming)
-    server = named(next(here.numbers))
-    activate(here.service.parts, TENANT, naming.id, server)
-    return server, {"ensemble": made.ensemble.id, "member": "web[0]"}
+    return booted(here, made.decision.id), {"ensemble": made.ensemble.id, "member": "web[0]"}
 
 
 def said(event: Event, *names: str) -> dict[str, Any]:
@@ -97,7 +92,8 @@ def test_one_is_evicted_when_whoever_ends_servers_has_ended_it(world: Make) -> N
     work(here, Outside(end=Simulated(here.service.store)))
     (evicted,) = events(here, "member.evicted")
     end = format_instant(here.at(4) - NOTICE)
-    assert said(evicted, "server", "ends", "order", "of", "ensemble", "member") == {
+    assert said(evicted, "because", "server", "ends", "order", "of", "ensemble", "member") == {
+        "because": "preempted",
         "server": server,
         "ends": end,
         "order": 1,
@@ -188,3 +184,45 @@ def test_what_is_not_ended_in_time_is_overrun_and_degrades_the_lease(world: Make
     assert here.service.store.lease(lease).degraded
     assert [one.subject for one in events(here, "member.overrun")] == [server]
     assert len(of(here, server, EffectKind.DELETE)) == 1, "it is asked for already"
+
+
+def test_whoever_was_ended_is_told_and_why(world: Make) -> None:
+    here = world(16)
+    made = here.ensemble(2, until=3)
+    assert made.decision is not None
+    own = booted(here, made.decision.id)
+    granted = here.lease(4, 6, vcpu=2)
+    here.begin(granted.lease.id)
+    here.go_to(4)
+    leased = booted(here, granted.decision.id)
+    Lookout(here.service.parts).look()
+    work(here, Outside(end=Simulated(here.service.store)))
+    here.go_to(6)
+    for _ in range(2):
+        work(here, Outside(end=Simulated(here.service.store)))
+        Lookout(here.service.parts).look()
+    names = ("because", "server", "ends", "ensemble", "member")
+    assert [said(one, *names) for one in events(here, "member.evicted")] == [
+        dict(zip(names, ("declared", own, hour(here, 3), made.ensemble.id, "web[0]"), strict=True)),
+        dict(
+            zip(
+                names,
+                ("lease", leased, hour(here, 6), granted.lease.ensemble_id, "web[0]"),
+                strict=True,
+            )
+        ),
+    ]
+
+
+def booted(here: World, decision_id: str) -> str:
+    """A server in the first place of a decision."""
+    naming = here.naming()
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    claim(here.service.parts, TENANT, decision_id, second, naming)
+    server = named(next(here.numbers))
+    activate(here.service.parts, TENANT, naming.id, server)
+    return server
+
+
+def hour(here: World, hours: float) -> str:
+    return format_instant(here.at(hours))

@@ -12,6 +12,7 @@ from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.period import FOREVER, format_instant
 from moorage.usecases.leases import facts
 from moorage.usecases.leases.asking import Displaced
+from moorage.usecases.leases.ends import Because
 from moorage.usecases.leases.whose import whose
 from moorage.usecases.record import finished, put_off
 
@@ -175,7 +176,8 @@ def deletion(
     server: str, project_id: str, end: Instant, now: Instant, **details: object
 ) -> PutEffect:
     """Have a server ended whose end for a lease has come."""
-    return facts.deletion(server, project_id, EVICTION, end, now, **details)
+    because = Because.PREEMPTED.value
+    return facts.deletion(server, project_id, EVICTION, end, now, because=because, **details)
 
 
 def needless(parts: Parts, effect: Effect) -> str:

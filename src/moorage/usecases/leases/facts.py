@@ -63,14 +63,23 @@ def acted(lease: Lease, edge: Edge, action: Action, at: Instant, now: Instant) -
 def deletion(
     server: str, project_id: str, reason: str, until: Instant, now: Instant, **details: object
 ) -> PutEffect:
-    """Have a server ended that should be gone at `until`."""
+    """Have a server ended that should be gone at `until`.
+
+    Of the details, `because` says in the words of `Because` why it has that end.
+    """
     return fact(
         EffectKind.DELETE,
         server,
         project_id,
         due=until,
         now=now,
-        details={"server": server, "reason": reason, "until": format_instant(until), **details},
+        details={
+            "server": server,
+            "reason": reason,
+            "until": format_instant(until),
+            "ends": format_instant(until),
+            **details,
+        },
         same=(server, reason, until),
     )
 

@@ -30,6 +30,7 @@ from moorage.domain.words import counted
 from moorage.usecases.leases import facts
 from moorage.usecases.leases.checked import ended
 from moorage.usecases.leases.edges import edge_at
+from moorage.usecases.leases.ends import Because
 from moorage.usecases.record import finished, put_off
 from moorage.usecases.standing import MemberStatus, consumer_of, standing
 from moorage.usecases.writing import member_consumer
@@ -167,10 +168,10 @@ class Walk:
 
     def delete(self, reason: str, until: Instant) -> int:
         """Have the servers of the lease ended; return how many there are."""
-        servers = [consumer_of(one) for one in self._of(MemberStatus.ACTIVE)]
+        servers = self._of(MemberStatus.ACTIVE)
         self.follows += [
             facts.deletion(
-                server,
+                consumer_of(one),
                 self.lease.project_id,
                 reason,
                 until,
@@ -178,8 +179,11 @@ class Walk:
                 lease=self.lease.id,
                 order=number,
                 of=len(servers),
+                because=Because.LEASE.value,
+                ensemble=self.lease.ensemble_id,
+                member=str(one.name),
             )
-            for number, server in enumerate(servers, 1)
+            for number, one in enumerate(servers, 1)
         ]
         return len(servers)
 

@@ -16,6 +16,7 @@ from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.errors import DuplicateName
 from moorage.domain.period import MINUTE, format_instant
 from moorage.usecases.leases import evict, facts
+from moorage.usecases.leases.ends import Because
 from moorage.usecases.leases.whose import whose
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ def _due(one: Overrun, now: Instant, patience: Duration) -> tuple[PutEffect, Put
     if now < one.end + patience:
         if one.yields_to is not None:
             return evict.deletion(server, project, one.end, now), None
-        return facts.deletion(server, project, "its end has come", one.end, now), None
+        because = Because.DECLARED.value
+        reason = "its end has come"
+        return facts.deletion(server, project, reason, one.end, now, because=because), None
     told = facts.fact(
         EffectKind.OVERRUN,
         server,
@@ -88,7 +91,9 @@ def _due(one: Overrun, now: Instant, patience: Duration) -> tuple[PutEffect, Put
         },
         same=(server, one.end),
     )
-    return told, facts.deletion(server, project, "it is overrun", one.end, now)
+    because = Because.DECLARED if one.yields_to is None else Because.PREEMPTED
+    reason = "it is overrun"
+    return told, facts.deletion(server, project, reason, one.end, now, because=because.value)
 
 
 def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
@@ -108,8 +113,11 @@ def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
         evictions = (one for one in earlier if one.kind is EffectKind.EVICT)
         told |= next((evict.last_words(one) for one in evictions), {})
     details = {**told, **first.effect.details}
-    first = replace(first, effect=replace(first.effect, details=details))
+    every = [replace(first, effect=replace(first.effect, details=details))]
+    if asked is not None and not busy:
+        details = {**told, **asked.effect.details}
+        every.append(replace(asked, effect=replace(asked.effect, details=details)))
     try:
-        parts.store.commit(Changeset((first,) if asked is None or busy else (first, asked)))
+        parts.store.commit(Changeset(tuple(every)))
     except DuplicateName:
         return  # another worker was quicker
