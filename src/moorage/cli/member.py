@@ -24,7 +24,7 @@ def listed(members: Sequence[Member]) -> RenderableType:
     """Members as a table; with the ends of their stays where some have one."""
     rows = [
         (
-            *(one.name, one.status or "-", told.place(one.domains), one.server_id or "-"),
+            *(one.name, _status(one), told.place(one.domains), one.server_id or "-"),
             *((told.until(one),) if told.ends(members) else ()),
         )
         for one in sorted(members, key=lambda one: natural(one.name))
@@ -33,10 +33,15 @@ def listed(members: Sequence[Member]) -> RenderableType:
     return table(["member", "status", "place", "server", *more], rows)
 
 
+def _status(one: Member) -> str:
+    return f"{one.status}, overrun" if one.overrun else one.status or "-"
+
+
 class List(Command):
     """List an ensemble's members.
 
-    The status is unplaced, held, building or active. Where stays have an end it is told until
+    The status is unplaced, held, building or active; a server that is there still after its end
+    is overrun. Where stays have an end it is told until
     when each member may stay, and whether it makes way for a lease then or its own lease ends.
     """
 

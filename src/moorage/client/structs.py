@@ -79,6 +79,8 @@ class Member(msgspec.Struct, frozen=True):
     """When its stay ends, as things are; None where it has no end."""
     until_because: str | None = None
     """Why then: `declared`, `lease` or `preempted`."""
+    overrun: bool = False
+    """Whether its end has come, and its server is there still."""
 
 
 class Assignment(msgspec.Struct, frozen=True):

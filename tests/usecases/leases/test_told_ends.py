@@ -1,6 +1,7 @@
 """What owners hear of an end for a lease: that it comes, is off, or was carried out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tests.usecases.leases.conftest import World, named
@@ -16,6 +17,7 @@ from moorage.usecases.claim_outcome import activate
 from moorage.usecases.effects import Message, Outside
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.lookout import Lookout
+from moorage.usecases.leases.overrun import is_overrun
 from moorage.usecases.leases.simulated import Simulated
 from moorage.usecases.limits import Limits
 
@@ -226,3 +228,16 @@ def booted(here: World, decision_id: str) -> str:
 
 def hour(here: World, hours: float) -> str:
     return format_instant(here.at(hours))
+
+
+def test_one_is_overrun_once_it_has_had_its_time_to_go(world: Make) -> None:
+    here = world(4)
+    booking, limits = here.booking(here.server(4, until=3)), Limits(grace=NOTICE)
+    yielding = replace(booking, yields_to="l")
+    for since, nobody_ends, somebody_ends in ((-1, False, False), (0, True, False)):
+        now = here.at(3) + since
+        assert is_overrun(booking, now, Limits()) is nobody_ends
+        assert is_overrun(booking, now, limits) is somebody_ends
+        assert not is_overrun(yielding, now, Limits())
+    assert is_overrun(booking, here.at(3) + NOTICE, limits)
+    assert is_overrun(yielding, here.at(3) + NOTICE, Limits())

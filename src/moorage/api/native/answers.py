@@ -76,6 +76,8 @@ class Member(Struct, frozen=True):
     """When its stay ends, as things are; absent where it has no end, or no place."""
     until_because: UntilBecause | UnsetType = UNSET
     """With `until`, why then."""
+    overrun: bool | UnsetType = UNSET
+    """True where its end has come, it has had its time to go, and its server is there still."""
 
 
 class MadeOf(Struct, frozen=True):

@@ -16,6 +16,7 @@ from moorage.domain.ensembles import GroupKind, server_metadata
 from moorage.domain.period import FOREVER, format_duration, format_instant
 from moorage.usecases.labels import domains_of, label
 from moorage.usecases.leases.ends import ends_as_decided, ends_of
+from moorage.usecases.leases.overrun import is_overrun
 from moorage.usecases.merge import written_statement
 from moorage.usecases.standing import standing
 
@@ -301,6 +302,8 @@ def _member_view(
 ) -> answers.Member:
     member = ensemble.member(name)
     place = stand.places.get(name)
+    first = stand.bookings[name][0] if name in stand.bookings else None
+    overrun = first is not None and is_overrun(first, stand.at, call.parts.limits)
     return answers.Member(
         name=str(name),
         role=name.role,
@@ -313,6 +316,7 @@ def _member_view(
         allocations=UNSET if place is None else allocations_view(call, place),
         until=UNSET if end is None else format_instant(end.at),
         until_because=UNSET if end is None else end.because.value,
+        overrun=overrun or UNSET,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset
 from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.errors import DuplicateName
@@ -22,8 +23,10 @@ from moorage.usecases.leases.whose import whose
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.changes import PutEffect
     from moorage.domain.period import Duration, Instant
+    from moorage.usecases.limits import Limits
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Overrun
 
@@ -54,14 +57,24 @@ def look(parts: Parts, seen: Seen) -> Seen:
     page = parts.store.overrun(after, PAGE)
     known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more}
     for one in page:
-        patience = parts.limits.grace if one.yields_to is None else notice
-        first, asked = _due(one, now, patience)
+        first, asked = _due(one, now, _patience(parts.limits, one.yields_to))
         if first.effect.id not in known:
             _write(parts, first, asked)
             known[first.effect.id] = one.end
     if len(page) == PAGE:
         return Seen((page[-1].end, page[-1].consumer.uuid), more=True, known=known)
     return Seen((now, ""), known=known)
+
+
+def is_overrun(booking: Booking, now: Instant, limits: Limits) -> bool:
+    """Whether it is of a server that has had its time to go, and is there still."""
+    patience = _patience(limits, booking.yields_to)
+    return booking.state is BookingState.ALLOCATED and booking.period.end + patience <= now
+
+
+def _patience(limits: Limits, yields_to: str | None) -> Duration:
+    """How long a server may take to go that yields to this lease, or to none."""
+    return limits.grace if yields_to is None else limits.notice
 
 
 def _due(one: Overrun, now: Instant, patience: Duration) -> tuple[PutEffect, PutEffect | None]:
