@@ -3,7 +3,7 @@
 A decision is looked for as the ensemble asks. Where that gives nothing, a lease is looked for as if
 preemptible users were not there, who then end early for it; a preemptible ensemble is looked for
 where it can stay a while, until somebody's lease needs the place; and last, leases that have not
-started are moved.
+started are moved, first out of the way of members that stay where they are, if there are any.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ class Looking:
         """
         first: Look | None = None
         refused: Look | None = None
+        whole: list[Look] = []
         for way, search in self._ways:
             if plainly and way.displacing:
                 continue
@@ -140,11 +141,15 @@ class Looking:
             if look.found is not None:
                 return look
             first = first or look
-            if not (look.clash or way.displacing or way.run):
-                refused = refused or look
+            if not (way.displacing or way.run):
+                whole.append(look)
+                refused = refused or (None if look.clash else look)
         assert first is not None, "there is always a way to look"
-        moving = first if plainly else self._moving(first, sight)
-        return moving if moving.found is not None else refused or first
+        for look in [] if plainly else whole:
+            moving = self._moving(look, sight)
+            if moving.found is not None:
+                return moving
+        return refused or first
 
     def learn(
         self,
@@ -192,11 +197,7 @@ class Looking:
         """One way to look, with these as those who end early for it."""
         proposal = self._proposal
         staying = _staying(proposal, request, sight.stand, period)
-        instead = {
-            some[0].consumer: some
-            for name, some in staying.items()
-            if some != sight.stand.bookings[name]
-        }
+        instead = _instead(staying, sight.stand)
         snapshot = sight.snapshot
         before = aside(snapshot, candidates.keys()) if candidates else snapshot
         view = exchanged(before, instead)
@@ -230,14 +231,13 @@ class Looking:
 
     def _moving(self, look: Look, sight: Sight) -> Look:
         """The answer that other leases make room for by moving, if they can."""
-        if look.staying:
-            return look
         found = replanned(
             self._parts.store,
             self._parts.solver,
             sight.snapshot,
             look.built,
             sight.keepers,
+            _instead(look.staying, sight.stand),
             time_limit=self._time_limit,
             seed=self._ask.seed,
         )
@@ -434,6 +434,15 @@ def _staying(
                 replace(one, period=Period(one.period.start, period.end)) for one in bookings
             )
     return MappingProxyType(found)
+
+
+def _instead(
+    staying: Mapping[MemberName, tuple[Booking, ...]], stand: Standing
+) -> dict[str, tuple[Booking, ...]]:
+    """What members that stay put are booked for afterwards, by consumer; only what differs."""
+    return {
+        some[0].consumer: some for name, some in staying.items() if some != stand.bookings[name]
+    }
 
 
 def _kept(booking: Booking, period: Period, now: Instant) -> Booking:

@@ -81,6 +81,8 @@ class Proposal:
     """Members placed anew whose place is claimed at once, and for how long."""
     unasked: bool = False
     """Nobody asked for it who would read why not: then that is not stored."""
+    gives_back: bool = False
+    """Whether those who yielded to the lease as it was get back the room that it leaves now."""
     outranks: int = 0
     """Leases of a lower priority than this may give up their places for it."""
     operator: bool = False

@@ -116,7 +116,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
             *(one for moved in look.moved for one in moved.changes(decision.updated_at)),
             *changes_for(parts.store, proposal, decision, answer),
             *bounded(parts, decision, answer),
-            *room_left(parts, proposal.ensemble, decision, answer),
+            *room_left(parts, proposal, decision, answer),
         )
         giving_way = dict(look.evicted)
         for moved in look.moved:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.test_windows import fits
+from tests.usecases.leases.conftest import World, build
 
 from moorage.domain.bookings import Binding
 from moorage.domain.changes import Changeset, PutLease
@@ -27,8 +30,9 @@ from moorage.usecases.limits import Limits
 from moorage.usecases.proposal import Naming
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.leases import Lease
     from moorage.usecases.leases.asking import Granted
     from moorage.usecases.ports import Caller
@@ -183,6 +187,132 @@ def test_a_lease_is_granted_exactly_when_all_of_them_have_places(
             assert possible
             granted.append((period, members))
     service.close()
+
+
+Make = Callable[..., World]
+
+
+def test_a_lease_that_has_begun_is_extended_where_it_is_and_the_next_one_moves(
+    world: Make,
+) -> None:
+    here = world(4, 4)
+    running = here.lease(0, 2, vcpu=4)
+    following = here.lease(2, 4, vcpu=4, caller=OTHER)
+    assert here.host_of(following) == here.host_of(running)
+    here.begin(running.lease.id)
+    longer = here.change(running.lease.id, end=3)
+    assert here.host_of(longer) == here.host_of(running)
+    assert longer.lease.terms.period.end == here.at(3)
+    (member,) = following.ensemble.members
+    booking = here.booking(member.uuid)
+    assert booking.provider != here.host_of(running)
+    assert booking.period == following.lease.terms.period
+    assert booking.binding is Binding.PLANNED
+    kept = here.service.store.lease(following.lease.id)
+    assert here.service.store.decision(kept.decision_id).places[member.name].host == (
+        booking.provider
+    )
+
+
+def test_a_lease_that_has_begun_does_not_move_for_one_that_is_extended(world: Make) -> None:
+    here = world(4, 4)
+    two = [here.lease(0, 2, vcpu=4) for _ in range(2)]
+    following = [here.lease(2, 4, vcpu=4) for _ in range(2)]
+    for one in two:
+        here.begin(one.lease.id)
+    before = [here.host_of(one) for one in (*two, *following)]
+    with pytest.raises(Infeasible):
+        here.change(two[0].lease.id, end=3)
+    for one, host in zip((*two, *following), before, strict=True):
+        (member,) = one.ensemble.members
+        assert here.booking(member.uuid).provider == host
+
+
+def test_a_pending_lease_is_extended_where_it_is_and_another_moves(world: Make) -> None:
+    here = world(4, 4)
+    pair = [here.lease(8, 10, vcpu=4) for _ in range(2)]
+    following = here.lease(10, 12, vcpu=4)
+    (one,) = (made for made in pair if here.host_of(made) == here.host_of(following))
+    longer = here.change(one.lease.id, end=11)
+    assert here.host_of(longer) == here.host_of(one)
+    (member,) = following.ensemble.members
+    assert here.booking(member.uuid).provider != here.host_of(one)
+
+
+def test_a_lease_that_has_begun_grows_where_another_makes_room(world: Make) -> None:
+    here = world(4, 4, 2)
+    running = here.lease(0, 4, vcpu=4)
+    following = here.lease(1, 3, vcpu=2)
+    assert here.host_of(following) in here.hosts[:2]
+    here.begin(running.lease.id)
+    grown = here.change(running.lease.id, counts={"web": 2})
+    assert here.host_of(grown) == here.host_of(running)
+    (member,) = following.ensemble.members
+    assert here.booking(member.uuid).provider == here.hosts[2]
+
+
+def test_what_a_lease_leaves_by_moving_is_not_given_back_where_another_comes_to(
+    world: Make,
+) -> None:
+    here = world(4, 2)
+    guest = here.server(3, 0, preemptible=True)
+    there = here.lease(0.5, 6, vcpu=2)
+    first, second = here.lease(1, 3, vcpu=2), here.lease(3, 5, vcpu=4)
+    assert here.host_of(first) == here.host_of(second) == here.hosts[0]
+    assert here.booking(guest).period.end <= here.at(1)
+    cancel_lease(here.service.parts, TENANT, there.lease.id)
+    earlier = here.change(second.lease.id, start=2)
+    assert here.host_of(earlier) == here.hosts[0]
+    (member,) = first.ensemble.members
+    assert here.booking(member.uuid).provider == here.hosts[1]
+    booking = here.booking(guest)
+    assert here.at(1) < booking.period.end <= here.at(2)
+    assert booking.yields_to == second.lease.id
+
+
+whole = st.integers(1, 8)
+# All are there at some time of the extended one: those who are not do not move for it, even where
+# that would make room for one that does.
+later = st.tuples(st.integers(1, 2), st.integers(1, 3), whole)
+
+
+@given(begun=st.booleans(), size=whole, others=st.lists(later, max_size=4), by=st.integers(1, 3))
+@settings(max_examples=12)
+def test_a_lease_is_extended_exactly_when_there_are_places_for_all(
+    begun: bool,  # noqa: FBT001 - drawn
+    size: int,
+    others: list[tuple[int, int, int]],
+    by: int,
+) -> None:
+    here = build(8, 8, limits=Limits(explanation_budget=1))
+    try:
+        start = 0 if begun else 1
+        made = here.lease(start, start + 2, vcpu=size)
+        if begun:
+            here.begin(made.lease.id)
+        granted: list[tuple[Period, tuple[int, ...]]] = []
+        for begins, length, amount in others:
+            with suppress(Infeasible):
+                here.lease(begins, begins + length, vcpu=amount)
+                granted.append((hours(begins, begins + length), (amount,)))
+        longer = hours(start, start + 2 + by)
+        hosts: list[tuple[int, list[Booking]]] = [(8, []), (8, [])]
+        if begun:
+            (member,) = made.ensemble.members
+            row = here.hosts.index(here.host_of(made))
+            hosts[row][1].append(replace(here.booking(member.uuid), period=longer))
+        else:
+            granted.append((longer, (size,)))
+        possible = fits(hosts, granted)
+        try:
+            changed = here.change(made.lease.id, end=start + 2 + by)
+        except Infeasible:
+            assert not possible
+        else:
+            assert possible
+            assert not begun or here.host_of(changed) == here.host_of(made)
+    finally:
+        here.service.close()
 
 
 @dataclass

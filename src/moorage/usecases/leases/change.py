@@ -21,7 +21,6 @@ from moorage.usecases.leases.asking import Granted, LeaseChange
 from moorage.usecases.leases.carried import promise
 from moorage.usecases.leases.checked import UPDATE, Question, described
 from moorage.usecases.leases.edges import edges
-from moorage.usecases.leases.given_back import given_back
 from moorage.usecases.leases.shaping import (
     check_members,
     checked_end,
@@ -38,7 +37,6 @@ from moorage.usecases.settle import settle
 from moorage.usecases.soundness import check_policies
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.waitlist.turn import turn_of_window
-from moorage.usecases.writing import hold_booking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,7 +193,6 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         return (
             PutLease(placed, before.generation, defaults(parts.limits)),
             *edges(placed, parts.ids, made.updated_at),
-            *room_given_back(parts, changed, before, made),
         )
 
     proposal = Proposal(
@@ -207,6 +204,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         - {one.uuid for one in changed.members},
         promise=promised,
         also=also,
+        gives_back=True,
         outranks=after.terms.priority,
         operator=caller.operator,
         turn=turn_of_window(parts, changed, after.terms),
@@ -230,19 +228,3 @@ def _all_held(fresh: frozenset[MemberName]) -> Callable[[Standing], frozenset[Me
     return lambda stand: (
         fresh | {name for name, status in stand.status.items() if status is MemberStatus.HELD}
     )
-
-
-def room_given_back(
-    parts: Parts, ensemble: Ensemble, lease: Lease, made: Decision
-) -> tuple[Change, ...]:
-    """Later ends for those who yielded to the lease as it was, where it leaves them room."""
-    instead = {
-        one.server_id or one.uuid: hold_booking(one, made.places[one.name], made)
-        if one.name in made.places
-        else ()
-        for one in ensemble.members
-    }
-    snapshot = parts.store.snapshot()
-    mine = {made.id: lease.id}
-    notice = parts.limits.notice
-    return tuple(given_back(parts.store, snapshot, [lease.id], instead, notice, mine, ensemble))

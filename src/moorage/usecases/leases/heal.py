@@ -34,7 +34,6 @@ from moorage.domain.explain import Explanation
 from moorage.domain.period import FOREVER
 from moorage.usecases.joint import Ask
 from moorage.usecases.leases.carried import as_before
-from moorage.usecases.leases.change import room_given_back
 from moorage.usecases.leases.health import (
     NOTHING,
     Hurt,
@@ -309,6 +308,7 @@ class _Patient:
             or_anew=None if missing else _unclaimed,
             promise=as_before(self.lease, self.decision),
             also=partial(self._also, missing),
+            gives_back=True,
             unasked=True,
         )
         self._settled(proposal, dry_run=False)
@@ -361,7 +361,6 @@ class _Patient:
         return (
             PutLease(placed, self.lease.generation),
             told(placed, now, moved, self.servers),
-            *room_given_back(self.parts, self.ensemble, self.lease, made),
         )
 
 

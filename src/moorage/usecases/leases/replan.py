@@ -26,7 +26,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.build import state
 from moorage.engine.cost import holds
-from moorage.engine.overlay import exchanged
+from moorage.engine.overlay import exchanged, worsens
 from moorage.engine.problem import Verdict
 from moorage.engine.terrain import survey
 from moorage.engine.verify import WrongAnswer
@@ -53,11 +53,14 @@ if TYPE_CHECKING:
     from moorage.usecases.joint import Found
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Solver, Store
+    from moorage.usecases.proposal import Proposal
     from moorage.usecases.standing import Standing
 
 MOST: Final = 50
 """Leases that one request may move."""
 MOST_MEMBERS: Final = 1_000
+
+_NOTHING: Final[Mapping[str, tuple[Booking, ...]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +134,7 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     snapshot: Snapshot,
     built: Built,
     keepers: Sequence[Ensemble],
+    staying: Mapping[str, tuple[Booking, ...]] = _NOTHING,
     *,
     time_limit: Duration,
     seed: int,
@@ -140,9 +144,11 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     Args:
         store: where leases are.
         solver: solves the joint problem.
-        snapshot: what the request's problem was stated on, with everything in it.
-        built: that problem.
+        snapshot: the fleet, with everything in it.
+        built: the request's problem, stated with those who stay as they will be.
         keepers: ensembles that keep others out.
+        staying: what the request's members that stay where they are will be booked for, by
+            consumer, where that is other than now; others move out of their way, too.
         time_limit: for the joint problem.
         seed: the solver's.
 
@@ -153,16 +159,17 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
         return None
     request = built.request
     planned = planned_in(store, snapshot, request.period, request.own_consumers)
-    if not planned:
+    if not planned or worsens(_without(snapshot, planned), staying):
         return None
+    view = exchanged(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
     asked = replace(built.request, released=released)
-    terrain = survey(snapshot, asked)
+    terrain = survey(view, asked)
     parties = [
         Party(state(asked, terrain, closed=built.closed), MappingProxyType({})),
-        *(party(snapshot, one, released, keepers) for one in planned),
+        *(party(view, one, released, keepers) for one in planned),
     ]
-    problem = joint(parties, snapshot)
+    problem = joint(parties, view)
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is not Verdict.FEASIBLE:
         return None
@@ -176,17 +183,22 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
         for one, found in zip(planned, founds[1:], strict=True)
         if (places := elsewhere(one, found))
     )
-    return _checked(snapshot, built, founds[0], outcome, moved)
+    instead = dict(staying)
+    for one in moved:
+        instead |= one.planned.bookings(one.places)
+    if staying and worsens(snapshot, instead):
+        return None
+    return _checked(exchanged(snapshot, instead), built, founds[0], outcome, moved)
+
+
+def _without(snapshot: Snapshot, planned: Sequence[Planned]) -> Snapshot:
+    return exchanged(snapshot, {name: () for one in planned for name in one.consumers})
 
 
 def _checked(
-    snapshot: Snapshot, built: Built, found: Found, outcome: Outcome, moved: tuple[Moved, ...]
+    view: Snapshot, built: Built, found: Found, outcome: Outcome, moved: tuple[Moved, ...]
 ) -> Replanned | None:
     """The answer judged once more with everybody where they are then."""
-    instead: dict[str, tuple[Booking, ...]] = {}
-    for one in moved:
-        instead |= one.planned.bookings(one.places)
-    view = exchanged(snapshot, instead)
     there = state(built.request, survey(view, built.request), closed=built.closed)
     judged_there = still_holds(found, there)
     if judged_there is None:
@@ -224,21 +236,33 @@ def party(
 
 
 def room_left(
-    parts: Parts, ensemble: Ensemble, decision: Decision, answer: Answer
+    parts: Parts, proposal: Proposal, decision: Decision, answer: Answer
 ) -> Iterator[Change]:
-    """Later ends for those who yield to leases that move or go for a decision, where they yielded.
+    """Later ends for those who yield to leases that change, move or go, where they yielded.
 
-    Nobody yields to a lease where it goes: it moves to what is free. Who ends early for the
-    decision itself gets nothing back.
+    Nobody yields to a lease where it moves: it moves to what is free. Who ends early for the
+    decision itself gets nothing back. All are told together: what one lease leaves is not given
+    back where another comes to.
     """
     moved, preempted = answer.look.moved, answer.look.preempted
-    if not (moved or preempted):
+    leases = [
+        *(one.planned.lease.id for one in moved),
+        *(gone.of.lease.id for gone in preempted),
+    ]
+    if proposal.gives_back and decision.lease_id is not None:
+        leases.insert(0, decision.lease_id)
+    if not leases:
         return
+    ensemble, fixed = proposal.ensemble, answer.found.built.request.fixed
     instead = {
         one.uuid: hold_booking(one, decision.places[one.name], decision)
         for one in ensemble.members
-        if one.name in decision.places and one.name not in answer.found.built.request.fixed
+        if one.name in decision.places and one.name not in fixed
     }
+    instead |= {some[0].consumer: some for some in answer.look.staying.values()}
+    instead |= dict.fromkeys(proposal.freed, ())
+    without_place = (one for one in ensemble.members if one.name not in decision.places)
+    instead |= {one.server_id or one.uuid: () for one in without_place}
     for one in moved:
         instead |= one.planned.bookings(one.places)
     for gone in preempted:
@@ -246,13 +270,11 @@ def room_left(
     later = given_back(
         parts.store,
         answer.snapshot,
-        [
-            *(one.planned.lease.id for one in moved),
-            *(gone.of.lease.id for gone in preempted),
-        ],
+        leases,
         instead,
         parts.limits.notice,
         {decision.id: decision.lease_id},
+        ensemble if proposal.gives_back else None,
     )
     ending = {one.consumer for one in answer.look.displaced}
     for change in later:
