@@ -135,6 +135,11 @@ _MOVE = (
     )
 )
 _TOUCH = update(tables.providers).where(_MOVED).values(revision=_p.revision + 1)
+_RAISE = (
+    update(tables.providers)
+    .where(_MOVED)
+    .values(generation=_p.generation + bindparam("bump"), updated_at=bindparam("at"))
+)
 _MOVE_AND_TELL = _MOVE.returning(_p.uuid, _p.generation)
 _TOUCH_AND_TELL = _TOUCH.returning(_p.uuid, _p.generation)
 _TELL = select(_p.uuid, _p.generation).where(_MOVED)
@@ -221,16 +226,20 @@ def _moves(batch: Batch) -> list[Question]:
         What is still to be asked: the new generations of those whose old ones nobody knows.
     """
     alike: dict[tuple[int, bool], list[str]] = {}
-    for uuid in batch.touched:
-        # One that is born here has its counters already, if nothing more was done to it.
-        known = uuid in batch.generations
-        still = known and uuid in batch.created and not batch.bump(uuid)
-        if uuid not in batch.gone and not still:
-            alike.setdefault((batch.bump(uuid), known), []).append(uuid)
+    born: dict[int, list[str]] = {}
+    for uuid in (one for one in batch.touched if one not in batch.gone):
+        bump, known = batch.bump(uuid), uuid in batch.generations
+        if not (known and uuid in batch.created):
+            alike.setdefault((bump, known), []).append(uuid)
+        elif bump:  # its first revision is counted already
+            born.setdefault(bump, []).append(uuid)
     asked: list[Question] = []
     for (bump, known), uuids in alike.items():
         for some in chunks(uuids):
             asked += _move(batch.connection, some, bump, batch.now, known=known)
+    for bump, uuids in born.items():
+        for some in chunks(uuids):
+            batch.connection.do(_RAISE, {"providers": some, "bump": bump, "at": batch.now})
     return asked
 
 
