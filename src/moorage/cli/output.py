@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rich.console import Console, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table
 
 FORMATS: Final = ("table", "json", "yaml")
 
@@ -81,9 +82,16 @@ class Rows:
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
 
-    def __rich__(self) -> RenderableType:
-        """As a table."""
-        return _drawn(self.columns, self.rows)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As a table: narrowed to the terminal, and wider than it before a word would break."""
+        made = _drawn(self.columns, self.rows)
+        whole = options.update(max_width=_UNBOUNDED)
+        _narrow(made, console.measure(made, options=whole).maximum - options.max_width)
+        yield from console.render(made, whole)
+
+
+_UNBOUNDED: Final = 100_000
+"""Wider than any table: its columns have their widths by then."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Rows:
     return Rows(columns, tuple(rows))
 
 
-def _drawn(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> RenderableType:
+def _drawn(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table each column of which is as wide as its longest cell, and needs its longest word."""
     from rich import box
     from rich.table import Table
 
@@ -125,21 +134,37 @@ def _drawn(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Renderab
     cells = [[_cell(cell) for cell in row] for row in rows]
     for at, column in enumerate(columns):
         title = column.removeprefix("#")
+        texts = [title, *(str(row[at]) for row in cells)]
         made.add_column(
             title,
             justify="right" if title != column else "left",
             overflow="fold",
-            min_width=_longest_word(title, *(row[at] for row in cells)),
-            no_wrap=not any(" " in str(row[at]) for row in cells),
+            width=_widest(line for text in texts for line in text.splitlines()),
+            min_width=_widest(word for text in texts for word in text.split()),
         )
     for row in cells:
         made.add_row(*row)
     return made
 
 
-def _longest_word(*cells: RenderableType) -> int:
-    """What a column needs so that no id or time breaks: those are there to be copied."""
-    return max((len(word) for cell in cells for word in str(cell).split()), default=0)
+def _narrow(made: Table, excess: int) -> None:
+    """Take so many characters off its widths, off the widest first, and never break a word.
+
+    Rich's own way lets a column that may wrap vanish beside those that may not.
+    """
+    for _ in range(excess):
+        wide = [one for one in made.columns if (one.width or 0) > (one.min_width or 0)]
+        if not wide:
+            return
+        widest = max(wide, key=lambda one: one.width or 0)
+        widest.width = (widest.width or 0) - 1
+
+
+def _widest(texts: Iterable[str]) -> int:
+    """In cells of a terminal. Ids and times are there to be copied, so words stay whole."""
+    from rich.cells import cell_len
+
+    return max(map(cell_len, texts), default=0)
 
 
 def _cell(value: object) -> RenderableType:
