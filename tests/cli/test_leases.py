@@ -210,3 +210,27 @@ def test_a_tenant_sees_its_own_leases_only(sim: Any, lease: str) -> None:
     assert tenant.body("lease", "list")["leases"] == []
     assert tenant("lease", "list", "--all-projects").status == 5
     assert tenant("lease", "gantt").out == "no leases\n"
+    assert "--all-projects" not in tenant("lease", "list").out
+
+
+@pytest.mark.parametrize("noun", ["lease", "offer", "series", "waitlist", "ensemble"])
+def test_of_all_projects_it_is_said_whose_each_is(sim: Any, noun: str) -> None:
+    assert sim(noun, "list", "--all-projects").out.split()[1] == "project"
+    assert "project" not in sim(noun, "list").out.split()[:6]
+
+
+def test_an_operator_hears_of_other_projects(sim: Any, lease: str) -> None:
+    mine = sim.body("lease", "show", lease)["lease"]
+    elsewhere = sim.as_tenant("empty-handed", "admin")
+    hint = "nothing in this project; --all-projects lists more"
+    assert elsewhere("lease", "list").out.splitlines()[-1] == hint
+    assert elsewhere("lease", "list", "--state", "ending").out.count("\n") == 2
+    assert elsewhere("lease", "gantt").out == f"{hint}\n"
+    listed = elsewhere("lease", "list", "--all-projects", "-c", "id", "-c", "project").out
+    assert f"{mine['id'][:8]}   {mine['project_id']}" in listed
+    (line,) = (
+        one
+        for one in elsewhere("lease", "gantt", "--all-projects").out.splitlines()
+        if one.startswith(lease)
+    )
+    assert line.split()[1].rstrip("…") in mine["project_id"]

@@ -125,6 +125,23 @@ def test_a_name_means_the_ensemble_that_is_in_use(operator: Moorage) -> None:
         operator.ensembles.find("week")
 
 
+def test_a_lease_means_its_ensemble(operator: Moorage) -> None:
+    first, second = (operator.leases.create(week()).value.lease for _ in range(2))
+    assert operator.ensembles.find(first.handle) == first.ensemble_id
+    assert operator.leases.find(first.handle) == first.id
+    with pytest.raises(errors.Ambiguous) as raised:
+        operator.ensembles.find("week")
+    for one in (first, second):
+        assert f"{one.ensemble_id} (lease {one.handle}, pending, from " in str(raised.value)
+    change = {"name": first.handle, "generation": second.generation}
+    renamed = operator.leases.change(second.id, change).value.lease
+    assert operator.leases.find(first.handle) == first.id, "a handle wins"
+    assert operator.ensembles.find(first.handle) == first.ensemble_id
+    change = {"name": "other", "generation": renamed.generation}
+    operator.leases.change(second.id, change)
+    assert operator.ensembles.find("other") == second.ensemble_id
+
+
 def test_an_ensemble_whose_places_were_given_back_leaves_its_name(operator: Moorage) -> None:
     described = {"name": "shop", "members": [{"name": "n", "count": 1, "flavor": "m1.small"}]}
     first = operator.ensembles.create({**described, "decide": {"hold": "PT10M"}}).value

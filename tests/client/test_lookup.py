@@ -28,3 +28,19 @@ def test_two_that_fit_are_named() -> None:
 def test_nothing_that_fits_is_told(text: str) -> None:
     with pytest.raises(Missing, match="no ensemble"):
         pick("ensemble", text, THINGS)
+
+
+def test_a_handle_wins_over_a_name() -> None:
+    first, second = ({"handle": f"L{n}", **THINGS[n]} for n in (0, 1))
+    assert pick("lease", "L0", [first, second | {"name": "L0"}]) == first["id"]
+    assert pick("lease", "L0", [second | {"name": "L0"}]) == second["id"]
+
+
+def test_namesakes_are_told_apart() -> None:
+    terms = {"name": "x", "handle": "L4", "status": "active", "start": "2026-12-07T08:00:00Z"}
+    told = r"b1d7aaaa-\S+ \(L4, active, from 2026-12-07T08:00:00Z\), "
+    with pytest.raises(Ambiguous, match="x could be any of 3"):
+        pick("lease", "x", [{**one, "name": "x"} for one in THINGS])
+    two = [{**one, **terms, "handle": f"L{n}"} for n, one in enumerate(THINGS, 4)]
+    with pytest.raises(Ambiguous, match=told):
+        pick("lease", "x", two)

@@ -30,7 +30,9 @@ class Create(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Whose place, for what."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
         parser.add_argument("member", metavar="MEMBER", help="such as db[0]")
         parser.add_argument("--flavor", required=True, help="the server's flavor")
         parser.add_argument("--image", help="the server's image")
@@ -109,7 +111,9 @@ class List(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Whose."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
 
     def act(self, args: argparse.Namespace) -> Shown:
         """List."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import policy_standing, told
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, console, fields, short, stack, table
+from moorage.cli.projects import Listing
 from moorage.client.errors import Missing
 from moorage.client.structs import Assignment
 
@@ -62,7 +63,9 @@ class Show(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Which, and which side of it."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
         side = parser.add_mutually_exclusive_group()
         side.add_argument("--map", action="store_true", help="draw the members on their domains")
         side.add_argument(
@@ -207,17 +210,20 @@ class List(Command):
         """List."""
         with self.client() as client:
             answer = client.ensembles.all(all_projects=args.all_projects)
-        rows = [
-            (
-                short(one.id),
-                one.name,
-                " ".join(f"{role.name}:{role.count}" for role in one.members),
-                len(one.policies),
-                one.created_at,
-            )
-            for one in answer.value
-        ]
-        return Shown(answer.body, table(["id", "name", "members", "#policies", "created"], rows))
+            rows = [
+                (
+                    short(one.id),
+                    one.name,
+                    " ".join(f"{role.name}:{role.count}" for role in one.members),
+                    len(one.policies),
+                    one.created_at,
+                )
+                for one in answer.value
+            ]
+            columns = ["id", "name", "members", "#policies", "created"]
+            listing = Listing("/v1/ensembles", {}, columns)
+            text = listing.shown(client, args, rows, answer.value)
+        return Shown(answer.body, text)
 
 
 class Confirm(Command):
@@ -230,7 +236,9 @@ class Confirm(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Which."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
 
     def act(self, args: argparse.Namespace) -> Shown:
         """Confirm."""
@@ -248,7 +256,9 @@ class Delete(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Which."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
 
     def act(self, args: argparse.Namespace) -> Shown:
         """Delete."""

@@ -44,7 +44,9 @@ class Set(Command):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """What changes, and how to decide."""
         self._usage_error = parser.error
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
         parser.add_argument(
             "--member",
             action="append",

@@ -51,6 +51,8 @@ class Row:
     """With lead and cleaning."""
     degraded: bool = False
     missing: int = 0
+    project: str = ""
+    """Shown where the chart is of several projects."""
 
     @property
     def said(self) -> str:
@@ -90,6 +92,9 @@ class Scale:
 def chart(rows: Sequence[Row], window: Period, now: Instant, width: int) -> RenderableType:
     """The whole chart, at most `width` columns where that leaves room for anything."""
     names = column("lease", [row.name for row in rows], max(width // 4, 8))
+    if any(row.project for row in rows):
+        owners = column("project", [row.project for row in rows], max(width // 6, 8))
+        names = [f"{name}  {owner}" for name, owner in zip(names, owners, strict=True)]
     said = column("status", [row.said for row in rows], 14)
     left = len(names[0]) + len(said[0]) + 4
     scale = Scale(window, max(width - left, NARROWEST))

@@ -8,6 +8,7 @@ from moorage.cli import told_lease
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
 from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.projects import Listing
 from moorage.cli.times import length, minute
 
 if TYPE_CHECKING:
@@ -125,21 +126,23 @@ class List(Command):
             answer = client.leases.all(
                 name=args.name, state=args.state, series=series, all_projects=args.all_projects
             )
-        rows = [
-            (
-                told_lease.called(one),
-                short(one.id),
-                one.name,
-                one.outcome or told_lease.status(one),
-                minute(one.start),
-                minute(one.end),
-                one.priority,
-                " ".join(reservation.role for reservation in one.reservations),
-            )
-            for one in answer.value.leases
-        ]
-        columns = ["lease", "id", "name", "status", "start", "end", "#priority", "roles"]
-        return Shown(answer.body, table(columns, rows))
+            rows = [
+                (
+                    told_lease.called(one),
+                    short(one.id),
+                    one.name,
+                    one.outcome or told_lease.status(one),
+                    minute(one.start),
+                    minute(one.end),
+                    one.priority,
+                    " ".join(reservation.role for reservation in one.reservations),
+                )
+                for one in answer.value.leases
+            ]
+            columns = ["lease", "id", "name", "status", "start", "end", "#priority", "roles"]
+            listing = Listing("/v1/leases", {"name": args.name, "state": args.state}, columns)
+            text = listing.shown(client, args, rows, answer.value.leases)
+        return Shown(answer.body, text)
 
 
 class Cancel(Command):

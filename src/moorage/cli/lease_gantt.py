@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.gantt import Row, chart
 from moorage.cli.output import Shown, console
+from moorage.cli.projects import ELSEWHERE
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import HOUR, Period, format_instant, parse_duration, parse_instant
@@ -41,9 +43,13 @@ class Gantt(Command):
         """Draw."""
         with self.client() as client:
             found = client.leases.all(all_projects=args.all_projects).value
+            none = not found.leases and not args.all_projects
+            more = none and client.elsewhere("/v1/leases", {})
         now = parse_instant(found.computed_at)
         leases = [one for one in found.leases if args.closed or one.status != "closed"]
         rows = [(one, row_of(one)) for one in leases]
+        if args.all_projects:
+            rows = [(one, replace(row, project=one.project_id)) for one, row in rows]
         window = _window([row for _, row in rows], now, args)
         rows = [(one, row) for one, row in rows if row.occupied.overlaps(window)]
         rows.sort(key=lambda pair: (pair[1].period.start, pair[1].period.end, pair[0].id))
@@ -54,7 +60,7 @@ class Gantt(Command):
             "rows": [_data(one, row) for one, row in rows],
         }
         if not rows:
-            return Shown(body, "no leases")
+            return Shown(body, ELSEWHERE if more else "no leases")
         shown = chart([row for _, row in rows], window, now, console(self.app.stdout).width)
         return Shown(body, shown)
 
@@ -87,6 +93,7 @@ def _data(one: Lease, row: Row) -> dict[str, object]:
     return {
         "id": one.id,
         "name": one.name,
+        "project_id": one.project_id,
         "status": one.status,
         "degraded": one.degraded,
         "missing": one.missing,

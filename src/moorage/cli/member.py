@@ -47,7 +47,9 @@ class List(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Whose."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
 
     def act(self, args: argparse.Namespace) -> Shown:
         """List."""
@@ -71,7 +73,9 @@ class Add(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Who joins."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
         parser.add_argument("--role", required=True, help="the role to join, or a new one")
         who = parser.add_mutually_exclusive_group()
         who.add_argument("--server", metavar="UUID", help="a running server")
@@ -129,7 +133,9 @@ class Remove(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Who leaves."""
-        parser.add_argument("ensemble", metavar="ENSEMBLE", help="id, its beginning, or a name")
+        parser.add_argument(
+            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+        )
         parser.add_argument("member", metavar="MEMBER", help="such as db[1]")
         parser.add_argument("--keep-resources", action="store_true", help="leave them booked")
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import told_lease, told_offer
 from moorage.cli.command import Command
 from moorage.cli.lease_create import BEFORE, EDGES, before_start
-from moorage.cli.output import Shown, fields, short, table
+from moorage.cli.output import Shown, fields, short
+from moorage.cli.projects import Listing
 from moorage.cli.times import length, minute, span
 
 if TYPE_CHECKING:
@@ -38,21 +39,23 @@ class List(Command):
         """List."""
         with self.client() as client:
             answer = client.offers.all(over=args.over, all_projects=args.all_projects)
-        rows = [
-            (
-                told_lease.called(one),
-                short(one.id),
-                one.name,
-                one.status,
-                minute(one.start),
-                minute(one.end),
-                one.places,
-                minute(one.expires_at),
-            )
-            for one in answer.value.offers
-        ]
-        columns = ["offer", "id", "name", "status", "start", "end", "#places", "expires"]
-        return Shown(answer.body, table(columns, rows))
+            rows = [
+                (
+                    told_lease.called(one),
+                    short(one.id),
+                    one.name,
+                    one.status,
+                    minute(one.start),
+                    minute(one.end),
+                    one.places,
+                    minute(one.expires_at),
+                )
+                for one in answer.value.offers
+            ]
+            columns = ["offer", "id", "name", "status", "start", "end", "#places", "expires"]
+            listing = Listing("/v1/offers", {"over": "true" if args.over else None}, columns)
+            text = listing.shown(client, args, rows, answer.value.offers)
+        return Shown(answer.body, text)
 
 
 class Show(Command):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from moorage.cli import told_series
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, fields, short, stack, table
+from moorage.cli.output import Shown, fields, short, stack
+from moorage.cli.projects import Listing
 from moorage.cli.times import length, minute
 from moorage.domain.words import counted
 
@@ -37,20 +38,22 @@ class List(Command):
         """List."""
         with self.client() as client:
             answer = client.series.all(name=args.name, all_projects=args.all_projects)
-        rows = [
-            (
-                short(one.id),
-                one.name,
-                one.status,
-                told_series.recurring(one),
-                one.start.partition("T")[0],
-                one.granted,
-                one.closed,
-            )
-            for one in answer.value
-        ]
-        columns = ["id", "name", "status", "recurs", "from", "#leases", "#closed"]
-        return Shown(answer.body, table(columns, rows))
+            rows = [
+                (
+                    short(one.id),
+                    one.name,
+                    one.status,
+                    told_series.recurring(one),
+                    one.start.partition("T")[0],
+                    one.granted,
+                    one.closed,
+                )
+                for one in answer.value
+            ]
+            columns = ["id", "name", "status", "recurs", "from", "#leases", "#closed"]
+            listing = Listing("/v1/series", {"name": args.name}, columns)
+            text = listing.shown(client, args, rows, answer.value)
+        return Shown(answer.body, text)
 
 
 class Show(Command):

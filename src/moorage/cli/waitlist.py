@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from moorage.cli import told_waitlist
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, fields, short, table
+from moorage.cli.output import Shown, fields, short
+from moorage.cli.projects import Listing
 from moorage.cli.times import length, minute
 
 if TYPE_CHECKING:
@@ -43,24 +44,26 @@ class List(Command):
         """List."""
         with self.client() as client:
             answer = client.waitlist.all(status=args.status, all_projects=args.all_projects)
-        rows = [
-            (
-                short(one.id),
-                one.name,
-                one.status,
-                one.priority,
-                "" if one.before is None else one.before,
-                minute(one.earliest_start),
-                minute(one.latest_start),
-                told_waitlist.start_of(one),
-            )
-            for one in answer.value.entries
-        ]
-        columns = [
-            *("id", "name", "status", "#priority", "#before"),
-            *("earliest", "latest", "estimate"),
-        ]
-        return Shown(answer.body, table(columns, rows))
+            rows = [
+                (
+                    short(one.id),
+                    one.name,
+                    one.status,
+                    one.priority,
+                    "" if one.before is None else one.before,
+                    minute(one.earliest_start),
+                    minute(one.latest_start),
+                    told_waitlist.start_of(one),
+                )
+                for one in answer.value.entries
+            ]
+            columns = [
+                *("id", "name", "status", "#priority", "#before"),
+                *("earliest", "latest", "estimate"),
+            ]
+            listing = Listing("/v1/waitlist", {"status": args.status}, columns)
+            text = listing.shown(client, args, rows, answer.value.entries)
+        return Shown(answer.body, text)
 
 
 class Show(Command):

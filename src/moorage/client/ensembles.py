@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from moorage.client import lookup, structs
+from moorage.client.errors import Ambiguous
 from moorage.client.structs import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from moorage.client.transport import Reply, Transport
 
 T = TypeVar("T")
+_HANDLE: Final = re.compile(r"L[0-9]+", re.ASCII)
 _OVER: Final = frozenset({"released", "expired"})
 """States of decisions whose places nobody has any more."""
 
@@ -45,21 +48,38 @@ class Ensembles:
         self._transport = transport
 
     def find(self, text: str) -> str:
-        """The id that an id, a name or an id's beginning means.
+        """The id that an id, a name or an id's beginning means, or a lease's handle or name.
 
         A name means the ensemble that is in use, where others that are called so are not any
-        more: their lease is over, or their places were given back.
+        more: their lease is over, or their places were given back. A lease's handle (`L3`) goes
+        before names, and an ensemble's own name before a lease's.
+
+        Raises:
+            Missing: nothing fits.
+            Ambiguous: several ensembles do; the error tells of which leases they are.
         """
         if lookup.UUID.fullmatch(text):
             return text
         every = list(lookup.pages(self._transport, "/v1/ensembles", "ensembles"))
         named = [one for one in every if one["name"] == text]
-        if len(named) > 1:
-            over = self._over({str(one["id"]) for one in named})
-            named = [one for one in named if one["id"] not in over] or named
-        return lookup.pick("ensemble", text, named or every)
+        if len(named) == 1 and not _HANDLE.fullmatch(text):
+            return str(named[0]["id"])
+        leases = list(lookup.pages(self._transport, "/v1/leases", "leases"))
+        of_lease = [one for one in leases if text == one.get("handle")]
+        if not of_lease and not named:
+            called = [one for one in leases if text == one["name"]]
+            of_lease = [one for one in called if one["status"] != "closed"] or called
+        ensembles = {one["ensemble_id"] for one in of_lease if one.get("ensemble_id")}
+        fitting = [one for one in every if one["id"] in ensembles] or named
+        if len(fitting) > 1:
+            over = self._over({str(one["id"]) for one in fitting}, leases)
+            fitting = [one for one in fitting if one["id"] not in over] or fitting
+        if len(fitting) > 1:
+            ids = tuple(str(one["id"]) for one in fitting)
+            raise Ambiguous("ensemble", text, ids, tuple(_told(one, leases) for one in ids))
+        return str(fitting[0]["id"]) if fitting else lookup.pick("ensemble", text, every)
 
-    def _over(self, ensembles: set[str]) -> set[str]:
+    def _over(self, ensembles: set[str], leases: Iterable[Mapping[str, Any]]) -> set[str]:
         """Those of some ensembles whose last decision, or the lease it was for, is over."""
         newest: dict[str, Mapping[str, Any]] = {}
         for one in lookup.pages(self._transport, "/v1/decisions", "decisions"):
@@ -67,11 +87,7 @@ class Ensembles:
                 newest.setdefault(one["ensemble_id"], one)
             if len(newest) == len(ensembles):
                 break
-        closed = {
-            one["id"]
-            for one in lookup.pages(self._transport, "/v1/leases", "leases")
-            if one["status"] == "closed"
-        }
+        closed = {one["id"] for one in leases if one["status"] == "closed"}
         return {
             ensemble
             for ensemble, one in newest.items()
@@ -149,6 +165,13 @@ class Ensembles:
         params = {"keep_resources": "true"} if keep_resources else {}
         path = f"/v1/ensembles/{ensemble_id}/members/{quote(name, safe='')}"
         return self._call("DELETE", path, params=params)
+
+
+def _told(ensemble_id: str, leases: Iterable[Mapping[str, Any]]) -> str:
+    """`1f2e… (lease L3, pending, from 2026-12-07T08:00:00Z)`."""
+    of = [one for one in leases if one.get("ensemble_id") == ensemble_id]
+    said = f"lease {lookup.marks(of[-1])}" if of else "of no lease"
+    return f"{ensemble_id} ({said})"
 
 
 class Decisions:

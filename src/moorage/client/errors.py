@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_TOLD: Final = 5
+"""Of how many matches a message tells."""
+
+
 class NoEndpoint(MoorageError):
     """Nothing says where the service is."""
 
@@ -31,10 +35,16 @@ class NotMoorage(MoorageError):
 
 
 class Ambiguous(MoorageError):
-    """An abbreviated id or a name fits several things."""
+    """An abbreviated id or a name fits several things.
 
-    def __init__(self, kind: str, text: str, matches: tuple[str, ...]) -> None:
-        shown = ", ".join(matches[:3]) + (", …" if len(matches) > 3 else "")  # noqa: PLR2004
+    `matches` are their ids, `told` what a person needs to choose between them.
+    """
+
+    def __init__(
+        self, kind: str, text: str, matches: tuple[str, ...], told: tuple[str, ...] = ()
+    ) -> None:
+        some = told or matches
+        shown = ", ".join(some[:_TOLD]) + (", …" if len(some) > _TOLD else "")
         super().__init__(f"{kind} {text} could be any of {len(matches)}: {shown}")
         self.kind = kind
         self.matches = matches

@@ -41,14 +41,30 @@ def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
 
     Raises:
         Missing: nothing fits.
-        Ambiguous: several do; a name wins over the beginning of an id.
+        Ambiguous: several do. An id or a handle, of which there is one, wins over names, and a
+            name over the beginning of an id.
     """
     everything = list(items)
-    named = [str(item["id"]) for item in everything if text == item["id"] or called(item, text)]
-    begun = [str(item["id"]) for item in everything if str(item["id"]).startswith(text)]
-    fitting = named or (begun if BEGINNING.fullmatch(text) else [])
+    sole = [item for item in everything if text in {item["id"], item.get("handle")}]
+    named = [item for item in everything if text == item.get("name")]
+    begun = [item for item in everything if str(item["id"]).startswith(text)]
+    fitting = sole or named or (begun if BEGINNING.fullmatch(text) else [])
     if not fitting:
         raise Missing(kind, text)
     if len(fitting) > 1:
-        raise Ambiguous(kind, text, tuple(fitting))
-    return fitting[0]
+        ids = tuple(str(item["id"]) for item in fitting)
+        raise Ambiguous(kind, text, ids, tuple(map(told, fitting)))
+    return str(fitting[0]["id"])
+
+
+def told(item: Mapping[str, Any]) -> str:
+    """`1f2e… (L3, pending, from 2026-12-07T08:00:00Z)`: what tells it from its namesakes."""
+    said = marks(item)
+    return f"{item['id']} ({said})" if said else str(item["id"])
+
+
+def marks(item: Mapping[str, Any]) -> str:
+    """`L3, pending, from 2026-12-07T08:00:00Z`, as far as there is any of it."""
+    start = item.get("start")
+    said = [item.get("handle"), item.get("status"), f"from {start}" if start else None]
+    return ", ".join(str(one) for one in said if one)

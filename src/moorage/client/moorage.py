@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from moorage.client.capacity import Capacities
 from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
+from moorage.client.errors import Forbidden
 from moorage.client.events import EventCalls, Subscriptions
 from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
 from moorage.client.hot import Hot
@@ -18,6 +19,7 @@ from moorage.client.transport import Transport
 from moorage.client.waitlist import WaitlistCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
     import httpx
@@ -60,6 +62,17 @@ class Moorage:
         trace: TracebackType | None,
     ) -> None:
         self._transport.close()
+
+    def elsewhere(self, path: str, params: Mapping[str, str | None]) -> bool:
+        """Whether a listing has anything when it is of all projects; no, where one may not ask."""
+        asked: dict[str, str | int] = {key: text for key, text in params.items() if text}
+        try:
+            body = self._transport.call(
+                "GET", path, params={**asked, "limit": 1, "all_projects": "true"}
+            ).body
+        except Forbidden:
+            return False
+        return any(isinstance(part, list) and part for part in body.values())
 
 
 def connect(access: Access, *, through: httpx.BaseTransport | None = None) -> Moorage:
