@@ -204,6 +204,40 @@ def test_what_cannot_be_has_its_exit_status(sim: Any, words: tuple[str, ...], st
     assert "Traceback" not in told.err
 
 
+def test_of_one_that_is_over_is_shown_what_still_means_something(sim: Any, lease: str) -> None:
+    before = sim("lease", "show", lease).out
+    id_ = sim.body("lease", "show", lease)["lease"]["id"]
+    assert all(word in before for word in ("guarantee", "binding", "places", "resource class"))
+    sim("lease", "cancel", lease)
+    after = sim("lease", "show", id_).out
+    assert "closed" in after
+    assert not [
+        word for word in ("guarantee", "binding", "places", "resource class") if word in after
+    ]
+    assert sim("lease", "show", id_, "-c", "guarantee").out == "proved\n", "where asked for"
+
+
+def test_an_end_is_an_end_however_it_is_called(sim: Any, lease: str) -> None:
+    told = sim("lease", "extend", lease, "--end", "2026-12-13T18:00Z", "--dry-run").out
+    assert ".. 2026-12-13T18:00Z" in told
+    told = sim("lease", "shrink", lease, "--until", "2026-12-10T18:00Z", "--dry-run").out
+    assert ".. 2026-12-10T18:00Z" in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lease", "create", "--flavor", "m1.small", *WEEK, "--name", ""),
+        ("offer", "create", "--flavor", "m1.small", "--duration", "1h", "--name", " "),
+        ("lease", "rename", "L1", ""),
+    ],
+)
+def test_a_name_is_not_empty(sim: Any, words: tuple[str, ...]) -> None:
+    told = sim(*words)
+    assert told.status == 2, told
+    assert "a name is not empty" in told.err
+
+
 def test_a_tenant_sees_its_own_leases_only(sim: Any, lease: str) -> None:
     tenant = sim.as_tenant("elsewhere")
     assert tenant("lease", "show", lease).status == 1

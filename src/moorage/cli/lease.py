@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 from moorage.cli import told_lease
@@ -12,8 +13,6 @@ from moorage.cli.projects import Listing
 from moorage.cli.times import length, minute
 
 if TYPE_CHECKING:
-    import argparse
-
     from rich.console import RenderableType
 
     from moorage.client.leases import Lease
@@ -24,6 +23,17 @@ STATES = tuple(MARKS)
 def which(parser: argparse.ArgumentParser) -> None:
     """The lease that a command is about."""
     parser.add_argument("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
+
+
+def new_name(text: str) -> str:
+    """What a lease shall be called.
+
+    Raises:
+        argparse.ArgumentTypeError: nothing, or blanks.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a name is not empty")
+    return text
 
 
 class Show(Command):
@@ -43,6 +53,7 @@ class Show(Command):
 
 
 def _described(one: Lease) -> RenderableType:
+    over = one.status == "closed"
     head = fields(
         [
             ("lease", told_lease.called(one)),
@@ -55,7 +66,7 @@ def _described(one: Lease) -> RenderableType:
             ("missing", one.missing or None),
             ("proposal", told_lease.proposal(one)),
             ("notify", None if one.proposal else told_lease.notified(one)),
-            ("guarantee", told_lease.guarantee(one)),
+            ("guarantee", None if over else told_lease.guarantee(one)),
             ("start", minute(one.start)),
             ("end", minute(one.end)),
             ("lead", length(one.lead)),
@@ -66,7 +77,7 @@ def _described(one: Lease) -> RenderableType:
             ("on start", ", ".join(one.on_start) or None),
             ("before end", ", ".join(one.before_end) or None),
             ("on end", ", ".join(one.on_end) or None),
-            ("binding", told_lease.binding(one)),
+            ("binding", None if over else told_lease.binding(one)),
             ("series", told_lease.occurrence(one)),
             ("ensemble", one.ensemble_id),
             ("decision", one.decision_id),
@@ -76,19 +87,13 @@ def _described(one: Lease) -> RenderableType:
             ("degraded", False),
             ("missing", 0),
             ("notify", told_lease.notified(one)),
+            ("guarantee", told_lease.guarantee(one)),
+            ("binding", told_lease.binding(one)),
             ("claimed", told_lease.claimed(one)),
             ("priority", one.priority),
         ],
     )
-    held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
-    drawn = [(r.role, r.resource_class) for r in one.reservations]
-    parts: list[RenderableType] = [
-        head,
-        "",
-        table(["role", "flavor", "#places", "#claimed", "#remaining"], held),
-        "",
-        table(["role", "resource class of a place"], drawn),
-    ]
+    parts: list[RenderableType] = [head] if over else [head, *_holding(one)]
     if one.displaced.consumers:
         ends = one.displaced.consumers
         columns = ["ends early for it", "project", "end", "declared"]
@@ -102,6 +107,18 @@ def _described(one: Lease) -> RenderableType:
     elif one.displaced.count:
         parts += ["", f"ending early for it: {one.displaced.count}"]
     return stack(*parts)
+
+
+def _holding(one: Lease) -> list[RenderableType]:
+    """Its places by role and how they are drawn from; one that is over has none."""
+    held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
+    drawn = [(r.role, r.resource_class) for r in one.reservations]
+    return [
+        "",
+        table(["role", "flavor", "#places", "#claimed", "#remaining"], held),
+        "",
+        table(["role", "resource class of a place"], drawn),
+    ]
 
 
 class List(Command):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import told_lease
 from moorage.cli.command import Command
-from moorage.cli.lease import which
+from moorage.cli.lease import new_name, which
 from moorage.cli.output import Shown
 from moorage.cli.times import NOW, TIME_HELP, minute, span, time_of, time_or_now
 from moorage.domain.period import format_duration, format_instant, parse_duration, parse_instant
@@ -80,7 +80,7 @@ class Extend(Command):
         self._usage_error = parser.error
         which(parser)
         new = parser.add_mutually_exclusive_group(required=True)
-        new.add_argument("--until", type=time_of, metavar="T", help=TIME_HELP)
+        new.add_argument("--until", "--end", type=time_of, metavar="T", help=TIME_HELP)
         new.add_argument("--by", type=span, metavar="2d", help="so much longer")
         _dry_run(parser)
 
@@ -109,7 +109,7 @@ class Shrink(Command):
         self._usage_error = parser.error
         which(parser)
         new = parser.add_mutually_exclusive_group()
-        new.add_argument("--end", type=time_of, metavar="T", help=TIME_HELP)
+        new.add_argument("--end", "--until", type=time_of, metavar="T", help=TIME_HELP)
         new.add_argument("--by", type=span, metavar="1d", help="so much shorter")
         _roles(parser, required=False)
         _dry_run(parser)
@@ -188,7 +188,7 @@ class Rename(Command):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """Which, and how."""
         which(parser)
-        parser.add_argument("name", metavar="NAME", help="its new name")
+        parser.add_argument("name", metavar="NAME", type=new_name, help="its new name")
         _dry_run(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:

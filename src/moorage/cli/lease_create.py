@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import series_create, told_lease, told_waitlist
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
+from moorage.cli.lease import new_name
 from moorage.cli.output import FORMATS, Shown
 from moorage.cli.shipped import read_text, reading
 from moorage.cli.template import parameter_argument
@@ -79,7 +80,9 @@ class Create(Command):
         what.add_argument("--template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
         parser.add_argument("--count", type=int, metavar="N", help="with --flavor (default: 1)")
         parameter_argument(parser)
-        parser.add_argument("--name", help="default: the ensemble's, flavor's or template's")
+        parser.add_argument(
+            "--name", type=new_name, help="default: the ensemble's, flavor's or template's"
+        )
         _when(parser)
         series_create.recurring(parser)
         _waiting(parser)

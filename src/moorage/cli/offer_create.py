@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import told_offer
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
+from moorage.cli.lease import new_name
 from moorage.cli.output import FORMATS, Shown
 from moorage.cli.progress import waiting
 from moorage.cli.shipped import read_text, reading
@@ -55,7 +56,7 @@ class Create(Command):
         what.add_argument("--template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
         parser.add_argument("--count", type=int, metavar="N", help="with --flavor (default: 1)")
         parameter_argument(parser)
-        parser.add_argument("--name", help="of the lease that comes of it")
+        parser.add_argument("--name", type=new_name, help="of the lease that comes of it")
         _when(parser)
         add = parser.add_argument
         add("--max-offers", type=int, metavar="N", help="alternatives at most (default: 1)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.explain import Conflict, Stage
 from moorage.engine.conflicts import POLICY, Deletion, Oracle, binding, elements, emptied
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INFEASIBLE = "infeasible"
 UNDECIDED = "undecided"
 FEASIBLE = "feasible"
+NO_SMALL_CHANGE: Final = "no single small change makes it fit"
 
 
 @dataclass(frozen=True)
@@ -102,5 +103,5 @@ def _note(
         return "time ran out: there may be further conflicts"
     if not found:
         several = "the conflicts are independent: " if len(cores) > 1 else ""
-        return f"{several}no single small change makes it fit"
+        return f"{several}{NO_SMALL_CHANGE}"
     return ""

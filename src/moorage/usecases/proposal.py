@@ -87,6 +87,9 @@ class Proposal:
     """Leases of a lower priority than this may give up their places for it."""
     operator: bool = False
     """Whether who asks may know other projects' leases by their ids."""
+    resized_from: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Role -> members it has, of those whose count changes, where nothing else does: so many
+    again would be no change."""
     turn: Callable[[Snapshot, Keepers], bool] = lambda *_: True
     """Lets those have their turn who wait before it; False: look again, something has changed."""
 

@@ -9,6 +9,7 @@ from moorage.domain.explain import Stage
 from moorage.domain.period import FOREVER
 from moorage.engine.relax import MOST
 from moorage.engine.starts import Starts
+from moorage.engine.whynot import NO_SMALL_CHANGE
 from moorage.usecases.ahead import Ahead
 from moorage.usecases.explain import explained
 from moorage.usecases.foresight import foreseen
@@ -34,12 +35,28 @@ def reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight
         look: what was asked in vain; see `Looking.look`.
         sight: what was seen then.
     """
-    why = _reasons(parts, proposal, ask, look, sight)
+    why = _but_as_it_is(proposal, _reasons(parts, proposal, ask, look, sight))
     if why.stage is Stage.TIME and (more := sufficient(parts, proposal, ask, look, sight)):
         why = replace(why, relaxations=(*why.relaxations[: MOST - 1], more), note="")
     if look.clash or proposal.unasked or look.built.request.fixed or why.stage is Stage.STATIC:
         return why
     return _ahead(parts, proposal, ask, look, sight, why)
+
+
+def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
+    """Without what would leave an ensemble as it is, where one role of it was to be resized."""
+    if len(proposal.resized_from) != 1:
+        return why
+    ((role, count),) = proposal.resized_from.items()
+    ways = tuple(
+        one
+        for one in why.relaxations
+        if (one.change.subject, one.change.name, one.change.field, one.change.after)
+        != ("member", role, "count", count)
+    )
+    if ways == why.relaxations:
+        return why
+    return replace(why, relaxations=ways, note=why.note if ways else NO_SMALL_CHANGE)
 
 
 def _ahead(

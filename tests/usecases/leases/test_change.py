@@ -95,6 +95,15 @@ def test_what_a_move_needs_is_judged_without_the_lease_itself(world: Make) -> No
     here.lease(1, 2, vcpu=16)
 
 
+def _counts_told(here: World, made: Granted, count: int) -> list[object]:
+    """The counts that a refused growth is told would fit."""
+    with pytest.raises(Infeasible) as refused:
+        here.change(made.lease.id, counts={"web": count})
+    told = refused.value.explanation
+    assert isinstance(told, Explanation)
+    return [one.change.after for one in told.relaxations if one.change.field == "count"]
+
+
 def test_grow_and_shrink(world: Make) -> None:
     here = world(4, 4)
     made = here.lease(1, 3, members=2)
@@ -102,9 +111,10 @@ def test_grow_and_shrink(world: Make) -> None:
     assert left(here, made) == (7, 0, 7)
     before = {name: place.host for name, place in made.decision.places.items()}
     assert {name: grown.decision.places[name].host for name in before} == before
-    with pytest.raises(Infeasible):
-        here.change(made.lease.id, counts={"web": 9})
+    assert _counts_told(here, made, 9) == [8], "the nearest that fits"
     assert left(here, made) == (7, 0, 7)
+    here.change(made.lease.id, counts={"web": 8})
+    assert _counts_told(here, made, 9) == [], "8 again would be no change"
     here.change(made.lease.id, counts={"web": 3})
     assert left(here, made) == (3, 0, 3)
     here.lease(1, 3, members=5)
@@ -395,5 +405,6 @@ def test_no_end_is_offered_that_comes_before_the_start(world: Make) -> None:
     with pytest.raises(Infeasible) as refused:
         here.lease(5, 8, vcpu=4, lead=3 * HOUR)
     told = refused.value.explanation
+    assert isinstance(told, Explanation)
     assert isinstance(told, Explanation)
     assert all(one.change.field != "end" for one in told.relaxations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -159,6 +160,13 @@ def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> T
     return checked_end(limits, terms, now)
 
 
+def _resized_from(before: Ensemble, after: Ensemble) -> dict[str, int]:
+    """Role -> members before, of those that have more or fewer after."""
+    had = Counter(one.name.role for one in before.members)
+    has = Counter(one.name.role for one in after.members)
+    return {role: had[role] for role in had.keys() | has.keys() if had[role] != has[role]}
+
+
 def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked for
     parts: Parts,
     caller: Caller,
@@ -207,6 +215,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         gives_back=True,
         outranks=after.terms.priority,
         operator=caller.operator,
+        resized_from=_resized_from(ensemble, changed) if after.terms == before.terms else {},
         turn=turn_of_window(parts, changed, after.terms),
     )
     ask = Ask(objective=decision.objective, seed=decision.solve.seed)
