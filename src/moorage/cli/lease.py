@@ -53,6 +53,7 @@ class Show(Command):
 
 
 def _described(one: Lease) -> RenderableType:
+    # That it was proved says nothing of one that is over; that it yielded says why it is.
     over = one.status == "closed"
     head = fields(
         [
@@ -66,7 +67,10 @@ def _described(one: Lease) -> RenderableType:
             ("missing", one.missing or None),
             ("proposal", told_lease.proposal(one)),
             ("notify", None if one.proposal else told_lease.notified(one)),
-            ("guarantee", None if over else told_lease.guarantee(one)),
+            (
+                "guarantee",
+                None if over and one.guarantee == "proved" else told_lease.guarantee(one),
+            ),
             ("start", minute(one.start)),
             ("end", minute(one.end)),
             ("lead", length(one.lead)),
