@@ -115,7 +115,13 @@ EVENT_TYPES: Final = (
     EventType("claim.active", "claim", "the server is there", _CLAIM),
     EventType("claim.failed", "claim", "the server could not be built", _CLAIM),
     EventType("claim.expired", "claim", "the server never came", _CLAIM),
-    EventType("member.warned", "server", "a preemptible server gets an end for a lease", _YIELDS),
+    EventType(
+        "member.warned",
+        "server",
+        "a preemptible server gets an end for a lease; or a member that has none yet, of which the"
+        " subject is the ensemble",
+        _YIELDS,
+    ),
     EventType(
         "member.reprieved",
         "server",

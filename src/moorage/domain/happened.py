@@ -224,8 +224,12 @@ def _of_window(type_: str, one: CapacityWindow) -> Happened:
 
 def _told(type_: str, effect: Effect, fields: tuple[str, ...]) -> Happened:
     """Of the details only what its owner may know: the lease that displaces it is another's."""
-    body = {name: effect.details.get(name) for name in fields}
-    return Happened(type_, effect.project_id, effect.subject, 0, body)
+    details = effect.details
+    body = {name: details.get(name) for name in fields}
+    subject = effect.subject
+    if details.get("server", subject) is None and "ensemble" in details:
+        subject = str(details["ensemble"])  # a member that has no server yet
+    return Happened(type_, effect.project_id, subject, 0, body)
 
 
 def _entry(change: changes.PutEntry, before: Before) -> Iterator[Happened]:

@@ -23,7 +23,7 @@ from moorage.domain.decisions import (
 from moorage.domain.errors import HoldExpired
 from moorage.usecases.access import own_claim
 from moorage.usecases.leases.carried import carried_on
-from moorage.usecases.leases.evict import early, unwarned
+from moorage.usecases.leases.evict import served
 from moorage.usecases.leases.unclaimed import unclaimed
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal, Settled
@@ -225,8 +225,7 @@ def _warned(store: Store, ensemble: Ensemble, active: Claim) -> Iterator[Change]
     there = store.bookings(consumer=member.uuid)
     held = [replace(one, consumer=str(active.server_id)) for _, one in there]
     if held:
-        yield from unwarned([member.uuid])
-        yield from early(store, ensemble, member.name, held, active.updated_at)
+        yield from served(store, ensemble, member, held, active.updated_at)
 
 
 def _activation(store: Store, ensemble: Ensemble, active: Claim) -> tuple[Change, ...]:

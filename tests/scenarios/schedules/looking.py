@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant, Period
     from moorage.domain.resources import Amounts
+    from moorage.usecases.effects import Message
 
 
 def check(here: Months) -> None:
@@ -193,9 +194,18 @@ def check_effects(here: Months) -> None:
             warned = [
                 at
                 for at, one in here.heard
-                if one.subject == message.subject and one.body["kind"] == EffectKind.WARN
+                if one.body["kind"] == EffectKind.WARN and _of_same(one, message)
             ]
             assert min(warned, default=until) <= until - notice, "not warned in time"
+
+
+def _of_same(one: Message, other: Message) -> bool:
+    """Both of one server, or of the member whose place it took."""
+    mine, others = one.body["details"], other.body["details"]
+    assert isinstance(mine, dict)
+    assert isinstance(others, dict)
+    member = [(of.get("ensemble"), of.get("member")) for of in (mine, others)]
+    return one.subject == other.subject or (member[0] == member[1] != (None, None))
 
 
 BY_OWNER = "its owner wants it ended"

@@ -241,3 +241,20 @@ def test_one_is_overrun_once_it_has_had_its_time_to_go(world: Make) -> None:
         assert not is_overrun(yielding, now, Limits())
     assert is_overrun(booking, here.at(3) + NOTICE, limits)
     assert is_overrun(yielding, here.at(3) + NOTICE, Limits())
+
+
+def test_a_member_is_warned_once_and_names_no_server_that_is_not_there(world: Make) -> None:
+    here, heard = world(16), Heard()
+    here.lease(4, 6, vcpu=16)
+    server, names = batch(here)
+    (warned,) = events(here, "member.warned")
+    end = format_instant(here.at(4) - NOTICE)
+    assert said(warned, "server", "ends", *names) == {"server": None, "ends": end, **names}
+    assert warned.subject == names["ensemble"]
+    work(here, Outside(tell=heard))
+    assert [one.body["kind"] for one in heard.messages] == ["warn"], "though its server is there"
+    here.service.clock.set(here.at(4) - NOTICE)
+    for _ in range(2):
+        work(here, Outside(end=Simulated(here.service.store)))
+    (evicted,) = events(here, "member.evicted")
+    assert said(evicted, "server", *names) == {"server": server, **names}

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.changes import Changeset, DropEffects
-from moorage.domain.effects import EVICTION, EffectKind, EffectState
+from moorage.domain.changes import Changeset, DropEffects, PutEffect
+from moorage.domain.effects import EVICTION, EffectKind, EffectState, fact_id
 from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.period import FOREVER, format_instant
 from moorage.usecases.leases import facts
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.changes import Change, PutEffect
+    from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.effects import Effect
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
     from moorage.domain.period import Instant
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Store
@@ -95,8 +95,42 @@ def early(
     owner = ensemble.project_id
     ends = first.period.end
     yields = Displaced(first.consumer, owner, ends, first.declared_end, first.priority)
-    told = {"ensemble": ensemble.id, "member": str(name)}
+    told = {
+        "ensemble": ensemble.id,
+        "member": str(name),
+        "server": ensemble.member(name).server_id,
+    }
     yield from warnings(store, (yields,), replace(placement, created_at=now), **told)
+
+
+def served(
+    store: Store, ensemble: Ensemble, member: Member, bookings: Sequence[Booking], now: Instant
+) -> Iterator[Change]:
+    """Let a server have the end that its member was warned of: of the same end nobody hears twice.
+
+    Args:
+        store: where it is written whom somebody has warned.
+        ensemble: the member's.
+        member: with its server.
+        bookings: its place, of the server.
+        now: when that is written.
+    """
+    ends, server = format_instant(bookings[0].period.end), bookings[0].consumer
+    told = [
+        one
+        for one in store.effects(member.uuid)
+        if one.kind is EffectKind.EVICT
+        and one.state is EffectState.PENDING
+        and one.details.get("ends") == ends
+    ]
+    if not told:
+        yield from unwarned([member.uuid])
+        yield from early(store, ensemble, member.name, bookings, now)
+        return
+    yield DropEffects(member.uuid, frozenset({EffectKind.EVICT}))
+    details = {**told[-1].details, "server": server}
+    id_ = fact_id(EffectKind.EVICT, server, told[-1].id)
+    yield PutEffect(replace(told[-1], id=id_, subject=server, details=details), None)
 
 
 def unwarned(consumers: Iterable[str]) -> Iterator[Change]:
@@ -157,7 +191,7 @@ def reprieve(
     for one in told[-1:]:
         details = {
             **{name: one.details[name] for name in ("ensemble", "member") if name in one.details},
-            "server": consumer,
+            "server": one.details.get("server", consumer),
             "ends": None if end == FOREVER else format_instant(end),
             "declared_end": format_instant(declared_end),
         }
@@ -182,12 +216,22 @@ def deletion(
 
 def needless(parts: Parts, effect: Effect) -> str:
     """Why nobody needs to be warned any more, or nothing."""
-    there = [one for _, one in parts.store.bookings(consumer=effect.subject)]
+    there = [one for _, one in parts.store.bookings(consumer=_taker(parts.store, effect))]
     if not there:
         return "nothing is there any more"
     if all(one.yields_to is None for one in there):
         return "it does not yield any more"
     return ""
+
+
+def _taker(store: Store, effect: Effect) -> str:
+    """Who has the place that somebody is warned of: a server may have taken its member's since."""
+    try:
+        members = store.ensemble(str(effect.details["ensemble"])).members
+    except (KeyError, NotFound):
+        return effect.subject
+    taken = (one.server_id for one in members if one.uuid == effect.subject)
+    return next(taken, None) or effect.subject
 
 
 def _finish(parts: Parts, effect: Effect, outcome: str) -> str:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 def whose(store: Store, consumer: str, decision: str | None = None) -> dict[str, object]:
-    """`ensemble` and `member` of a consumer; nothing of one that is no member.
+    """`ensemble`, `member` and `server` of a consumer; nothing of one that is no member.
+
+    A member that only holds its place has no server yet.
 
     Args:
         store: where decisions and ensembles are.
@@ -29,5 +31,9 @@ def whose(store: Store, consumer: str, decision: str | None = None) -> dict[str,
         return {}
     for one in ensemble.members:
         if consumer in {one.uuid, one.server_id}:
-            return {"ensemble": ensemble.id, "member": str(one.name)}
+            return {
+                "ensemble": ensemble.id,
+                "member": str(one.name),
+                "server": one.server_id,
+            }
     return {}
