@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engine.test_windows import fits
 from tests.usecases.leases.conftest import World, build
@@ -170,6 +170,7 @@ sizes = st.lists(st.integers(1, 16), min_size=1, max_size=2).map(tuple)
 
 
 @given(wanted=st.lists(st.tuples(periods, sizes), min_size=1, max_size=4))
+@example([(hours(1, 3), (1, 1)), (hours(1, 4), (1, 7)), (hours(3, 4), (16,))])
 @settings(max_examples=12)
 def test_a_lease_is_granted_exactly_when_all_of_them_have_places(
     wanted: list[tuple[Period, tuple[int, ...]]],
@@ -271,11 +272,10 @@ def test_what_a_lease_leaves_by_moving_is_not_given_back_where_another_comes_to(
 
 
 whole = st.integers(1, 8)
-# All are there at some time of the extended one: those who are not do not move for it, even where
-# that would make room for one that does.
-later = st.tuples(st.integers(1, 2), st.integers(1, 3), whole)
+later = st.tuples(st.integers(1, 4), st.integers(1, 3), whole)
 
 
+@example(begun=True, size=1, others=[(2, 2, 8), (3, 1, 1)], by=1)
 @given(begun=st.booleans(), size=whole, others=st.lists(later, max_size=4), by=st.integers(1, 3))
 @settings(max_examples=12)
 def test_a_lease_is_extended_exactly_when_there_are_places_for_all(

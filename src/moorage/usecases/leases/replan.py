@@ -5,9 +5,12 @@ request that finds no room is stated once more together with the planned leases 
 over its own period (`engine.windows`); nobody moves for nothing, and what was granted stays
 granted: their policies hold in the new places, and the commit writes all of it or nothing.
 
+First only leases of its very time may move; where that is not enough, also those beside them in
+time, and those beside these, and so on: who moves may need a place that somebody leaves later.
+
 Leases stay where they are whose members were told a place, asked for devices, or keep others out;
-and not more than `MOST` leases with `MOST_MEMBERS` members are moved for one request, those with
-the earliest periods first: what is refused then is refused with the others where they are.
+and not more than `MOST` leases with `MOST_MEMBERS` members are moved for one request, the nearest
+in time first: what is refused then is refused with the others where they are.
 """
 
 from __future__ import annotations
@@ -158,9 +161,29 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     if any(role.groups for role in built.request.roles):
         return None
     request = built.request
-    planned = planned_in(store, snapshot, request.period, request.own_consumers)
-    if not planned or worsens(_without(snapshot, planned), staying):
-        return None
+    for planned in widening(store, snapshot, request.period, request.own_consumers):
+        if worsens(_without(snapshot, planned), staying):
+            continue
+        found = _moving(
+            solver, snapshot, built, keepers, staying, planned, time_limit=time_limit, seed=seed
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
+    solver: Solver,
+    snapshot: Snapshot,
+    built: Built,
+    keepers: Sequence[Ensemble],
+    staying: Mapping[str, tuple[Booking, ...]],
+    planned: Sequence[Planned],
+    *,
+    time_limit: Duration,
+    seed: int,
+) -> Replanned | None:
+    """The answer for which some of these leases move; see `replanned`."""
     view = exchanged(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
     asked = replace(built.request, released=released)
@@ -282,32 +305,78 @@ def room_left(
             yield change
 
 
+def widening(
+    store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
+) -> Iterator[Sequence[Planned]]:
+    """Leases that may move together: those of a period, then also those around them; `own` do not.
+
+    Nothing where the second would be no more than the first, or the first nothing.
+    """
+    times = _times(snapshot, own)
+    near = [id_ for id_, one in times.items() if one.overlaps(period)]
+    first = _movable(store, snapshot, near, times)
+    if not first:
+        return
+    yield first
+    if len(first) == MOST:
+        return
+    ring, reached = near, list(near)
+    while ring and len(reached) < MOST:
+        hull = Period(min(times[one].start for one in ring), max(times[one].end for one in ring))
+        known = set(reached)
+        ring = [id_ for id_, one in times.items() if id_ not in known and one.overlaps(hull)]
+        reached += ring
+    more = _movable(store, snapshot, reached[len(near) :], times)
+    every = _few([*first, *more])
+    if len(every) > len(first):
+        yield every
+
+
 def planned_in(
     store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
-) -> list[Planned]:
+) -> Sequence[Planned]:
     """The leases of a period that may move together, the earliest first; `own` do not count."""
-    starts: dict[str, int] = {}
-    for row in np.flatnonzero(snapshot.breaks < FOREVER).tolist():
-        for one in snapshot.bookings_of(row):
-            if (
-                one.state is BookingState.RESERVED
-                and one.binding is Binding.PLANNED
-                and one.decision is not None
-                and one.consumer not in own
-                and one.period.overlaps(period)
-            ):
-                starts[one.decision] = one.period.start
+    times = _times(snapshot, own)
+    near = [id_ for id_, one in times.items() if one.overlaps(period)]
+    return _movable(store, snapshot, near, times)
+
+
+def _times(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period]:
+    """When the planned leases are, by the ids of their decisions; none of `own`."""
+    return {
+        one.decision: one.period
+        for row in np.flatnonzero(snapshot.breaks < FOREVER).tolist()
+        for one in snapshot.bookings_of(row)
+        if one.state is BookingState.RESERVED
+        and one.binding is Binding.PLANNED
+        and one.decision is not None
+        and one.consumer not in own
+    }
+
+
+def _movable(
+    store: Store, snapshot: Snapshot, some: Sequence[str], times: Mapping[str, Period]
+) -> Sequence[Planned]:
+    """Those of these that may move, the earliest first, as many as may."""
     found: list[Planned] = []
-    members = 0
-    for decision_id in sorted(starts, key=lambda id_: (starts[id_], id_)):
+    for decision_id in sorted(some, key=lambda id_: (times[id_].start, id_)):
         planned = movable(store, snapshot, decision_id)
         if planned is None or any(role.groups for role in planned.ensemble.roles):
             continue
-        members += len(planned.stand.places)
-        if len(found) == MOST or members > MOST_MEMBERS:
-            break
         found.append(planned)
-    return found
+        if len(_few(found)) < len(found):
+            break
+    return _few(found)
+
+
+def _few(some: Sequence[Planned]) -> Sequence[Planned]:
+    """The first of these, as many as may move for one request."""
+    members = 0
+    for number, one in enumerate(some):
+        members += len(one.stand.places)
+        if number == MOST or members > MOST_MEMBERS:
+            return some[:number]
+    return some
 
 
 def movable(store: Store, snapshot: Snapshot, decision_id: str) -> Planned | None:
