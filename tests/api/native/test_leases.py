@@ -351,7 +351,7 @@ def test_until_and_preemptible_are_said_of_a_decision(service: Service) -> None:
     assert ends == ["2026-11-23T07:55:00Z"] * 6
 
 
-def test_who_makes_way_for_a_lease_is_told_when_it_is_placed_and_again_as_a_server(
+def test_who_makes_way_for_a_lease_is_told_once_when_it_is_placed(
     service: Service,
 ) -> None:
     """In the answer, in a dry run as well; and with the warning that everybody gets."""
@@ -391,8 +391,8 @@ def test_who_makes_way_for_a_lease_is_told_when_it_is_placed_and_again_as_a_serv
     path = f"/claims/{claim.json['claim']['id']}"
     active = service.call("PATCH", path, {"claim": {"status": "active", "server_id": server}})
     assert active.status_code == 200, active.text
-    assert told(server) == [warned, evicted]
-    assert told(member.uuid) == []
+    assert told(server) == [evicted]
+    assert told(member.uuid) == [warned]
     (again,) = service.call("GET", f"/decisions/{decision}").json["decision"]["assignments"]
     assert again["until"] == "2026-11-23T07:55:00Z"
 
