@@ -20,6 +20,10 @@ ifneq ($(strip $(PIP_CERT)),)
 export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 
+# Compiled modules are kept, whatever the shell says (images for containers often say otherwise): the
+# tests and the pages start hundreds of processes, and each would spend most of its start compiling.
+unexport PYTHONDONTWRITEBYTECODE
+
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --only-binary :all: \
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
