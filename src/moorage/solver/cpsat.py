@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from moorage.domain.period import SECOND
 from moorage.engine.classes import classes, enough
@@ -19,6 +18,7 @@ from moorage.engine.cost import cost
 from moorage.engine.index import index
 from moorage.engine.problem import Outcome, Verdict
 from moorage.solver.bounds import lower_bound
+from moorage.solver.cpsat_alone import cp_model
 from moorage.solver.cpsat_model import model
 from moorage.solver.greedy import Greedy
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from moorage.domain.requests import Objective
 from moorage.policies.primitives import (
@@ -22,6 +21,7 @@ from moorage.policies.primitives import (
     SameDomain,
     Skew,
 )
+from moorage.solver.cpsat_alone import cp_model
 from moorage.solver.cpsat_cuts import add_cuts
 
 if TYPE_CHECKING:

@@ -1,0 +1,48 @@
+"""CP-SAT's interface without pandas, which it imports for series of variables that we never make.
+
+pandas would be nearly half of a solver process's start and of its memory. While OR-Tools is
+imported, empty classes stand where pandas would be: all that is asked of them then is their names.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["cp_model"]
+
+_MODULE: Final = "ortools.sat.python.cp_model"
+_NAMES: Final = ("DataFrame", "Index", "Series")
+
+
+def _imported() -> ModuleType:
+    """OR-Tools' module; with pandas itself where that is in use already, or more of it is asked."""
+    if "pandas" not in sys.modules:
+        with suppress(AttributeError), _stood_in_for():  # raised by another version of OR-Tools
+            return import_module(_MODULE)
+    return import_module(_MODULE)
+
+
+@contextmanager
+def _stood_in_for() -> Iterator[None]:
+    """While it lasts, a module called pandas with nothing in it but the names of classes."""
+    found = ModuleType("pandas")
+    for name in _NAMES:
+        setattr(found, name, type(name, (), {}))
+    sys.modules["pandas"] = found
+    try:
+        yield
+    finally:
+        del sys.modules["pandas"]
+
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = _imported()
