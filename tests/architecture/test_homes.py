@@ -5,8 +5,9 @@ contracts cannot name. ADR-0002 gives the reasons.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,14 +51,17 @@ STARTS_A_SERVER = {"serve", "config", "sim", "demo", "admin"}
 """Commands that run the server side, or read its settings; all others talk to it."""
 
 
-def imports(source: str) -> Iterator[str]:
+@cache  # every rule looks at most of the files
+def imports(source: str) -> frozenset[str]:
     """Every module imported anywhere in the file, inside functions and TYPE_CHECKING too."""
+    found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(found)
 
 
 def modules_below(package: Path, name: str) -> list[Path]:
@@ -108,7 +112,7 @@ def test_only_commands_that_start_a_server_import_one(package: Path) -> None:
 
 def test_imports_are_found_wherever_they_hide() -> None:
     source = "from moorage import solver\ndef f():\n    import ortools.sat.python.cp_model\n"
-    assert {"moorage.solver", "ortools.sat.python.cp_model"} <= set(imports(source))
+    assert {"moorage.solver", "ortools.sat.python.cp_model"} <= imports(source)
     assert strangers("moorage.store.tables", {"agent", "client"})
     assert not strangers("moorage.client.api", {"agent", "client"})
     assert not strangers("httpx", {"agent"})
