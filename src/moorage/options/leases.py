@@ -68,7 +68,7 @@ LEASES: Final = (
         duration,
         "1095d",
         "DURATION",
-        "How far ahead a lease may end.",
+        "How far ahead a lease may end, and the stay of an ensemble that has an end.",
         show=format_duration,
     ),
     Setting(

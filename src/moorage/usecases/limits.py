@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.errors import LimitExceeded
-from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
+from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND
 from moorage.domain.quotas import QuotaDefaults
 
 if TYPE_CHECKING:
-    from moorage.domain.period import Duration
+    from moorage.domain.period import Duration, Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Limits:
     the latest; None: never."""
     longest_lease: Duration = 365 * DAY
     horizon: Duration = 1095 * DAY
-    """How far ahead of now a lease may end."""
+    """How far ahead of now a lease may end, or a stay that has an end."""
     reservations: int = 200
     """Roles of one lease."""
     occurrences: int = 100
@@ -109,6 +109,19 @@ def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
         LimitExceeded: longer than the longest time limit, or no time at all.
     """
     return _within("time limit in seconds", asked, limits.time_limit, limits.longest_time_limit)
+
+
+def check_stay(limits: Limits, until: Instant, now: Instant) -> None:
+    """Let a stay from now on pass that ends so; one without an end is no matter of this.
+
+    Raises:
+        LimitExceeded: it ends further ahead than a lease may.
+    """
+    ahead = until - now
+    if until != FOREVER and ahead > limits.horizon:
+        raise LimitExceeded(
+            "days ahead that a stay ends", limit=limits.horizon // DAY, requested=-(-ahead // DAY)
+        )
 
 
 def check_member_count(limits: Limits, count: int) -> None:

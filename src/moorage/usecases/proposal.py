@@ -28,6 +28,9 @@ class Ending:
 
     end: Instant
     yields_to: str
+    on: frozenset[str] = frozenset()
+    """Providers by whose bookings that is known: when these change it may be another end, or none.
+    """
 
 
 @dataclass(frozen=True, slots=True)

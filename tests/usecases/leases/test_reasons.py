@@ -294,3 +294,25 @@ def test_a_stay_may_last_until_its_host_is_away(world: Make) -> None:
     told = refused(lambda: here.lease(4, 9, vcpu=10))
     assert ends(told) == []
     assert [hours(here, str(end)) for end in ends(refused(lambda: here.lease(1, 9, vcpu=2)))] == [4]
+
+
+# --- changes ------------------------------------------------------------------------------------
+
+
+def test_a_refused_change_says_what_holds_wherever_its_members_are(world: Make) -> None:
+    here = world(10, 6)
+    roles = [
+        {"name": "big", "count": 1, "resources": {"VCPU": 6}},
+        {"name": "small", "count": 1, "resources": {"VCPU": 5}},
+    ]
+    made = here.lease(1, 6, body={"name": "e", "members": roles})
+    assert [here.host_of(made, member) for member in (0, 1)] == here.hosts
+    told = refused(lambda: here.change(made.lease.id, counts={"small": 3}))
+    # With both where they are there is no room for another; with both elsewhere there is.
+    assert [(one.change.name, one.change.after) for one in told.relaxations] == [("small", 2)]
+    grown = here.change(made.lease.id, counts={"small": 2})
+    assert [here.host_of(grown, member) for member in (0, 1, 2)] == [
+        here.hosts[1],
+        here.hosts[0],
+        here.hosts[0],
+    ]

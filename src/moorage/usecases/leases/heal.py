@@ -16,12 +16,9 @@ Several workers may do this at once: whoever is slower finds the lease changed.
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.changes import PutLease
 from moorage.domain.errors import (
     Busy,
     ConcurrentUpdate,
@@ -32,37 +29,19 @@ from moorage.domain.errors import (
 )
 from moorage.domain.explain import Explanation
 from moorage.domain.period import FOREVER
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.carried import as_before
-from moorage.usecases.leases.health import (
-    NOTHING,
-    Hurt,
-    as_found,
-    hurt,
-    late,
-    note,
-    told,
-)
-from moorage.usecases.proposal import Naming, Proposal, Settled
-from moorage.usecases.settle import settle
+from moorage.usecases.leases.health import NOTHING, Hurt, hurt, late, note
+from moorage.usecases.leases.patient import Patient, left_out
 from moorage.usecases.standing import MemberStatus, standing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from moorage.domain.changes import Change
-    from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import (
-        Ensemble,
         EnsembleChange,
-        MemberName,
-        PolicyStatement,
     )
-    from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
-    from moorage.usecases.standing import Standing
 
 BUDGET: Final = 2.0
 """Seconds in one look after which no further lease is healed before others have their turn."""
@@ -222,7 +201,7 @@ def heal(
     """
     lease = parts.store.lease(lease_id)
     ensemble = parts.store.ensemble(lease.ensemble_id)
-    patient = _Patient(parts, lease, ensemble, parts.store.decision(lease.decision_id), servers)
+    patient = Patient(parts, lease, ensemble, parts.store.decision(lease.decision_id), servers)
     stand = standing(parts.store.snapshot(), ensemble)
     lost = frozenset(
         one.name
@@ -237,10 +216,10 @@ def heal(
         changes = _relaxing(error.explanation)
     else:
         return None
-    left = _left_out(lost, changes)
+    left = left_out(lost, changes)
     if 0 < len(left) < len(lost):
         try:
-            patient.place(lost - left, missing=len(left))
+            patient.place(lost - left, without=frozenset(left))
         except (Busy, Infeasible):
             # Those who stay where they cannot be may keep the others away by a policy.
             return Wanting(len(lost), patient.proposed(changes, lost))
@@ -252,127 +231,3 @@ def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:
     """Changes of the ensemble that help. When a lease is, is settled."""
     found = explanation.relaxations if isinstance(explanation, Explanation) else ()
     return tuple(one.change for one in found if one.change.subject in {"policy", "member"})
-
-
-def _left_out(lost: frozenset[MemberName], changes: Sequence[EnsembleChange]) -> set[MemberName]:
-    """Members without whom the others have room, where leaving some out is all that it takes."""
-    for one in changes:
-        if _leaves_out(one):
-            number = int(str(one.before)) - int(str(one.after))
-            mine = sorted((name for name in lost if name.role == one.name), reverse=True)
-            return set(mine[:number])
-    return set()
-
-
-def _best(changes: Sequence[EnsembleChange]) -> EnsembleChange | None:
-    """The smallest change that keeps all members; if there is none, one that lets some go."""
-    keeping = (one for one in changes if not _leaves_out(one))
-    return next(keeping, changes[0] if changes else None)
-
-
-def _leaves_out(change: EnsembleChange) -> bool:
-    before, after = change.before, change.after
-    return (
-        (change.subject, change.field) == ("member", "count")
-        and isinstance(before, int)
-        and isinstance(after, int)
-        and after < before
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Patient:
-    """A lease with members that need other places."""
-
-    parts: Parts
-    lease: Lease
-    ensemble: Ensemble
-    decision: Decision
-    servers: frozenset[str]
-
-    def place(self, members: frozenset[MemberName], *, missing: int = 0) -> None:
-        """Place members anew on the lease's terms, and tell its owner.
-
-        Args:
-            members: those that move in any case; others do where that helps.
-            missing: how many are without a place afterwards, servers apart.
-
-        Raises:
-            Infeasible: they have no room; the explanation says what would help.
-            Busy, ConcurrentUpdate: as of every decision.
-        """
-        proposal = Proposal(
-            self.ensemble,
-            self.ensemble.generation,
-            lambda stand: members & _unclaimed(stand),
-            or_anew=None if missing else _unclaimed,
-            promise=as_before(self.lease, self.decision),
-            also=partial(self._also, missing),
-            gives_back=True,
-            unasked=True,
-        )
-        self._settled(proposal, dry_run=False)
-
-    def proposed(
-        self, changes: Sequence[EnsembleChange], lost: frozenset[MemberName]
-    ) -> Mapping[str, object]:
-        """What would help; see `Lease.proposal`."""
-        best = _best(changes)
-        if best is None:
-            return NOTHING
-        places = self._places(best, lost)
-        found = asdict(best) | ({"places": places} if places else {})
-        return MappingProxyType(found)
-
-    def _places(self, change: EnsembleChange, lost: frozenset[MemberName]) -> dict[str, str]:
-        """Where those who are missing would be after a change of a policy: member -> host."""
-        policies = tuple(_changed(one, change) for one in self.ensemble.policies)
-        if change.subject != "policy":
-            return {}
-        proposal = Proposal(
-            replace(self.ensemble, policies=policies),
-            self.ensemble.generation,
-            lambda stand: lost & _unclaimed(stand),
-            promise=as_before(self.lease, self.decision),
-            restated=frozenset({change.name}),
-            unasked=True,
-        )
-        try:
-            places = self._settled(proposal, dry_run=True).decision.places
-        except (Busy, Infeasible):
-            return {}  # it takes that others move, or too long
-        return {str(name): places[name].host for name in sorted(lost)}
-
-    def _settled(self, proposal: Proposal, *, dry_run: bool) -> Settled:
-        ask = Ask(objective=self.decision.objective, seed=self.decision.solve.seed)
-        naming = Naming(self.parts.ids.uuid())
-        return settle(self.parts, proposal, ask, naming, dry_run=dry_run)
-
-    def _also(self, missing: int, made: Decision) -> tuple[Change, ...]:
-        """The lease with its new placement, and what follows from that."""
-        before, now = self.decision.places, made.updated_at
-        moved = [
-            str(name)
-            for name, place in sorted(made.places.items())
-            if name not in before or before[name].host != place.host
-        ]
-        missing += len(self.servers)
-        placed = replace(as_found(self.lease, missing, NOTHING, now), decision_id=made.id)
-        return (
-            PutLease(placed, self.lease.generation),
-            told(placed, now, moved, self.servers),
-        )
-
-
-def _changed(policy: PolicyStatement, change: EnsembleChange) -> PolicyStatement:
-    """The policy as it is after a change."""
-    if policy.name != change.name:
-        return policy
-    if change.field == "strength":
-        return replace(policy, weight=1)
-    parameters = {**policy.parameters, change.field: change.after}
-    return replace(policy, parameters=MappingProxyType(parameters))
-
-
-def _unclaimed(stand: Standing) -> frozenset[MemberName]:
-    return frozenset(n for n, status in stand.status.items() if status is MemberStatus.HELD)

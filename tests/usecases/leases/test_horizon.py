@@ -1,0 +1,30 @@
+"""A stay with an end is bounded as a lease is."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.usecases.leases.conftest import World
+
+from moorage.domain.errors import LimitExceeded
+from moorage.domain.period import DAY
+from moorage.testing.service import TENANT
+from moorage.usecases.decide import decide
+from moorage.usecases.joint import Ask
+from moorage.usecases.limits import Limits
+
+Make = Callable[..., World]
+MONTH = 30 * 24.0
+
+
+def test_no_stay_ends_beyond_the_horizon_and_nothing_is_written_of_one(world: Make) -> None:
+    here = world(16, limits=Limits(horizon=30 * DAY))
+    for preemptible in (False, True):
+        with pytest.raises(LimitExceeded) as refused:
+            here.ensemble(1, until=MONTH + 0.01, preemptible=preemptible)
+        assert (refused.value.limit, refused.value.requested) == (30, 31)
+    assert not here.service.store.ensembles(project_id=None)
+    made = here.ensemble(1, until=MONTH)
+    ask = Ask(until=here.at(MONTH + 1))
+    with pytest.raises(LimitExceeded):
+        decide(here.service.parts, TENANT, made.ensemble.id, ask, here.naming(), dry_run=True)
+    here.ensemble(1)  # one without an end is another matter
