@@ -51,6 +51,7 @@ def reliance(
     stand: Standing,
     evicted: Mapping[str, frozenset[str]] = _NOBODY,
     beside: Iterable[str] = (),
+    firm: Iterable[str] = (),
 ) -> Reliance:
     """Everything the judgement looked at.
 
@@ -58,13 +59,13 @@ def reliance(
     other hosts that members use, others may, while there is room (the commit judges that): only
     what the hosts are must stay, and members that were not placed now must still stand there, as
     must those who are `evicted` (consumer -> providers). `beside` names more providers that are
-    used.
+    used, `firm` those on which nothing at all may change.
     """
     asked = {
         snapshot.uuids[row]
         for uuid in found.asked
         for row in snapshot.tree(snapshot.row_of[uuid]).tolist()
-    }
+    } | set(firm)
     consumers: dict[str, set[str]] = {}
     for name in found.built.request.fixed:
         for booking in stand.bookings[name]:

@@ -124,7 +124,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         for gone in look.preempted:
             giving_way |= gone.of.relied
         beside = frozenset[str]().union(*(moved.providers() for moved in look.moved))
-        relied = reliance(snapshot, look.found, stand, giving_way, beside)
+        relied = reliance(snapshot, look.found, stand, giving_way, beside, look.ends_by)
         try:
             done = parts.store.commit(
                 Changeset(

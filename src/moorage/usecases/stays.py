@@ -169,7 +169,8 @@ def making_way(
     had = next((one.decision for one in bookings_of(snapshot, owner.uuid)), None)
     yields = Displaced(owner.uuid, owner.project_id, found.end, declared, decision=had)
     told = warnings(store, (yields,), replace(placement, created_at=now))
-    revisions = {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in taken}
+    relied = taken.keys() | found.on
+    revisions = {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in sorted(relied)}
     return Way((bounded, *told), revisions)
 
 

@@ -56,7 +56,7 @@ def test_a_lease_goes_to_room_that_has_come_and_its_server_stays(world: Make) ->
     booking = here.booking(server)
     assert (booking.period.end, booking.yields_to) == (FOREVER, None)
     told = [one.kind.value for one in here.service.store.effects(server)]
-    assert told == ["warn", "evict", "reprieve"]
+    assert told == ["warn", "reprieve"]
     assert not now(here, made).degraded
 
 

@@ -9,7 +9,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DropEffects, PutEffect
 from moorage.domain.effects import EVICTION, EffectKind, EffectState, fact_id
 from moorage.domain.errors import DuplicateName, NotFound
-from moorage.domain.period import FOREVER, format_instant
+from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.usecases.leases import facts
 from moorage.usecases.leases.asking import Displaced
 from moorage.usecases.leases.ends import Because
@@ -69,7 +69,7 @@ def warnings(
                 due=due,
                 now=now,
                 details=details,
-                same=(one.consumer, decision.id, one.end),
+                same=(one.consumer, decision.id, one.end, now),
             )
 
 
@@ -77,6 +77,8 @@ def early(
     store: Store, ensemble: Ensemble, name: MemberName, bookings: Sequence[Booking], now: Instant
 ) -> Iterator[Change]:
     """The warning of a member that is placed, or a server that takes its place, until a lease.
+
+    Nothing where it knows that end: it had a place until then before, and lost it meanwhile.
 
     Args:
         store: where the lease is.
@@ -88,19 +90,40 @@ def early(
     first = bookings[0]
     if first.yields_to is None or first.declared_end is None:
         return
-    try:
-        placement = store.decision(store.lease(first.yields_to).decision_id)
-    except NotFound:
+    owner, ends = ensemble.project_id, first.period.end
+    known = _eviction(store, first.consumer)
+    if known is not None and known.details.get("ends") == format_instant(ends):
         return
-    owner = ensemble.project_id
-    ends = first.period.end
     yields = Displaced(first.consumer, owner, ends, first.declared_end, first.priority)
     told = {
         "ensemble": ensemble.id,
         "member": str(name),
         "server": ensemble.member(name).server_id,
     }
-    yield from warnings(store, (yields,), replace(placement, created_at=now), **told)
+    yield from _warned(store, yields, first.yields_to, now, **told)
+
+
+def _warned(
+    store: Store, one: Displaced, lease_id: str, now: Instant, **more: object
+) -> Iterator[Change]:
+    """The warning of one that ends for a lease, unless there is none such."""
+    try:
+        placement = store.decision(store.lease(lease_id).decision_id)
+    except NotFound:
+        return
+    yield from warnings(store, (one,), replace(placement, created_at=now), **more)
+
+
+def _eviction(store: Store, consumer: str) -> Effect | None:
+    """What is to become of one at the end that it was told last, if it was told any."""
+    return next(
+        (
+            one
+            for one in reversed(store.effects(consumer))
+            if one.kind is EffectKind.EVICT and one.state is EffectState.PENDING
+        ),
+        None,
+    )
 
 
 def served(
@@ -116,21 +139,15 @@ def served(
         now: when that is written.
     """
     ends, server = format_instant(bookings[0].period.end), bookings[0].consumer
-    told = [
-        one
-        for one in store.effects(member.uuid)
-        if one.kind is EffectKind.EVICT
-        and one.state is EffectState.PENDING
-        and one.details.get("ends") == ends
-    ]
-    if not told:
+    known = _eviction(store, member.uuid)
+    if known is None or known.details.get("ends") != ends:
         yield from unwarned([member.uuid])
         yield from early(store, ensemble, member.name, bookings, now)
         return
     yield DropEffects(member.uuid, frozenset({EffectKind.EVICT}))
-    details = {**told[-1].details, "server": server}
-    id_ = fact_id(EffectKind.EVICT, server, told[-1].id)
-    yield PutEffect(replace(told[-1], id=id_, subject=server, details=details), None)
+    details = {**known.details, "server": server}
+    id_ = fact_id(EffectKind.EVICT, server, known.id)
+    yield PutEffect(replace(known, id=id_, subject=server, details=details), None)
 
 
 def unwarned(consumers: Iterable[str]) -> Iterator[Change]:
@@ -171,39 +188,51 @@ def last_words(effect: Effect) -> dict[str, object]:
     return {name: effect.details[name] for name in names if name in effect.details}
 
 
-def reprieve(
-    store: Store, consumer: str, end: Instant, declared_end: Instant, now: Instant
-) -> Iterator[Change]:
-    """The news that one may stay longer than it was told; nothing of one that was told nothing.
+def reprieve(store: Store, one: Displaced, yields_to: str | None, now: Instant) -> Iterator[Change]:
+    """What one hears of a later end than it had: nothing where it was told of none before it.
+
+    Who had an end for an offer was not told; if it has one for a lease instead it is warned now.
 
     Args:
         store: where it is written whom somebody has warned.
-        consumer: a server, or a member that is none yet.
-        end: when it ends now.
-        declared_end: when it would end by itself.
+        one: a server, or a member that is none yet, with the end that it has now.
+        yields_to: the lease that it ends for, if that is before its time.
         now: when that is written.
     """
-    told = [
-        one
-        for one in store.effects(consumer)
-        if one.kind is EffectKind.EVICT and one.state is EffectState.PENDING
-    ]
-    for one in told[-1:]:
-        details = {
-            **{name: one.details[name] for name in ("ensemble", "member") if name in one.details},
-            "server": one.details.get("server", consumer),
-            "ends": None if end == FOREVER else format_instant(end),
-            "declared_end": format_instant(declared_end),
-        }
+    known, ends = _eviction(store, one.consumer), format_instant(one.end)
+    if known is None or parse_instant(str(known.details["ends"])) > one.end:
+        if yields_to is not None:
+            yield from _warned(store, one, yields_to, now)
+        return
+    if known.details["ends"] == ends:
+        return
+    yield DropEffects(one.consumer, frozenset({EffectKind.EVICT}))
+    if yields_to is not None:
         yield facts.fact(
-            EffectKind.REPRIEVE,
-            consumer,
+            EffectKind.EVICT,
+            one.consumer,
             one.project_id,
-            due=now,
+            due=one.end,
             now=now,
-            details=details,
-            same=(one.id, end, now),
+            details={**known.details, "lease": yields_to, "ends": ends},
+            same=(known.id, one.end, now),
         )
+    names = (name for name in ("ensemble", "member") if name in known.details)
+    details = {
+        **{name: known.details[name] for name in names},
+        "server": known.details.get("server", one.consumer),
+        "ends": None if one.end == FOREVER else ends,
+        "declared_end": format_instant(one.declared_end),
+    }
+    yield facts.fact(
+        EffectKind.REPRIEVE,
+        one.consumer,
+        known.project_id,
+        due=now,
+        now=now,
+        details=details,
+        same=(known.id, one.end, now),
+    )
 
 
 def deletion(

@@ -92,10 +92,10 @@ def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what ch
         view = exchanged(bare, {one.consumer: kept})
         # Who cannot have all back, though no lease is in the way, keeps what it has declared.
         yields_to = lease_id if end < one.declared_end else None
-        yield EndBookings(
-            frozenset({one.consumer}), end, yields_to if found is None else found.yields_to
-        )
-        yield from reprieve(store, one.consumer, end, one.declared_end, now)
+        if found is not None:
+            yields_to = found.yields_to
+        yield EndBookings(frozenset({one.consumer}), end, yields_to)
+        yield from reprieve(store, replace(one, end=end), yields_to, now)
 
 
 def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:

@@ -43,6 +43,8 @@ class Solitude:
     """When it comes, or came."""
     lease: str | None
     """For which lease; None: it is no lease that keeps them."""
+    on: frozenset[str]
+    """Providers on which the keeper is then."""
 
 
 def solitudes(
@@ -76,7 +78,8 @@ def solitudes(
             if booking.period.start < stay.end and booking.occupies_until(now) > stay.start
         ]
         start = min(booking.period.start for booking in there)
-        yield Solitude(closed, start, lease_from(lease_of, there))
+        on = frozenset(booking.provider for booking in there)
+        yield Solitude(closed, start, lease_from(lease_of, there), on)
 
 
 def ending_alone(
@@ -103,7 +106,7 @@ def ending_alone(
         end = last_end(now, one.start, notice)
         if one.lease is None or end is None:
             raise NoLease
-        found.append(Ending(end, one.lease))
+        found.append(Ending(end, one.lease, one.on))
     return min(found, key=by_end, default=None)
 
 

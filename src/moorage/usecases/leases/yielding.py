@@ -247,7 +247,7 @@ def ending(
         if lease is None or end is None:
             raise NoLease
         found.append((end, lease))
-    return Ending(*min(found)) if found else None
+    return Ending(*min(found), on=frozenset(taken)) if found else None
 
 
 class NoLease(Exception):
