@@ -21,17 +21,20 @@ from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.settle import settle
 from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.waitlist.turn import turn_of_stay, turn_of_window
 from moorage.usecases.writing import ask_as
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.leases import Lease
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.claim import Second
     from moorage.usecases.compare import Requested
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
+    from moorage.usecases.waitlist.turn import Turn
 
 
 def claim_or_redecide(
@@ -93,15 +96,17 @@ def _redecide(
         made[:] = [new_claim(fresh, second, comparison, naming, life)]
         return (PutClaim(made[0], None), *carried.also(fresh))
 
+    roles = _roles(ensemble, role, requested)
     proposal = Proposal(
         ensemble,
         ensemble.generation,
         lambda _: frozenset({second.member}),
         barred={"availability_zone": _elsewhere(snapshot, requested.zone)},
         also=also,
-        roles=_roles(ensemble, role, requested),
+        roles=roles,
         promise=carried.promise,
         taken={second.member: lifetime},
+        turn=_turn(parts, ensemble, roles, decision, carried.lease),
     )
     settled = settle(parts, proposal, ask_as(decision), Naming(parts.ids.uuid()), dry_run=dry_run)
     if dry_run:
@@ -126,6 +131,21 @@ def _roles(ensemble: Ensemble, role: Role, requested: Requested) -> tuple[Role, 
         same_subtree=tuple(names & named for names in role.same_subtree),
     )
     return tuple(sized if one.name == role.name else one for one in ensemble.roles)
+
+
+def _turn(
+    parts: Parts,
+    ensemble: Ensemble,
+    roles: tuple[Role, ...],
+    decision: Decision,
+    lease: Lease | None,
+) -> Turn:
+    """Behind those who wait: the place that it was granted is not the one that it asks for now."""
+    asked = replace(ensemble, roles=roles)
+    if lease is not None:
+        return turn_of_window(parts, asked, lease.terms)
+    period = decision.period
+    return turn_of_stay(parts, asked, None if period.open_ended else period.end)
 
 
 def _elsewhere(snapshot: Snapshot, zone: str | None) -> frozenset[str]:

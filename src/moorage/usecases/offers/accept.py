@@ -28,9 +28,10 @@ from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.quotas import check_quota, judged_by
 from moorage.usecases.settle import settle, unplaced_or_held
+from moorage.usecases.waitlist.turn import turn_of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.offers import Offer
     from moorage.domain.period import Instant
+    from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
-    from moorage.usecases.ports import Caller
+    from moorage.usecases.ports import Caller, Keepers
 
 __all__ = ["Acceptance", "accept_offer"]
 
@@ -147,6 +149,7 @@ class _Taking:
             known=MappingProxyType({name: one.host for name, one in held.places.items()}),
             outranks=self.terms.priority,
             operator=self.caller.operator,
+            turn=self._turn(ensemble),
         )
         ask = Ask(objective=held.objective, seed=held.solve.seed)
         settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=dry_run)
@@ -161,6 +164,13 @@ class _Taking:
             preempted=settled.preempted,
             dry_run=dry_run,
         )
+
+    def _turn(self, ensemble: Ensemble) -> Callable[[Snapshot, Keepers], bool]:
+        """Whose turn is before: nobody's for what is kept; for a longer time, all who wait."""
+        kept, wanted = self.lease.terms.occupied, self.terms.occupied
+        if kept.start <= wanted.start and wanted.end <= kept.end:
+            return lambda *_: True
+        return turn_of_window(self.parts, ensemble, self.terms)
 
     def _ensemble(self, kept: Ensemble) -> Ensemble:
         """Whose places they are from now on: of the ensemble that was asked for, or of its own."""

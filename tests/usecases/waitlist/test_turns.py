@@ -1,0 +1,91 @@
+"""Who asks for more than it was granted comes after those who wait; who keeps what it has need not.
+
+One host of sixteen units. A lease that was in the way of somebody who waits is cancelled, and no
+worker has looked at the list since.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.usecases.leases.conftest import World, described
+from tests.usecases.leases.test_ends_known import offered
+
+from moorage.domain.describe import read_ensemble
+from moorage.domain.ensembles import MemberName
+from moorage.domain.errors import Infeasible
+from moorage.domain.leases import LeaseState, Terms
+from moorage.domain.period import HOUR, Period
+from moorage.domain.waitlist import EntryState
+from moorage.testing.service import OTHER, TENANT
+from moorage.usecases.claim import Second
+from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.offers.accept import Acceptance, accept_offer
+from moorage.usecases.redecide import claim_or_redecide
+from moorage.usecases.waitlist.enter import Wait, create_or_wait
+
+Make = Callable[..., World]
+
+
+def waits(here: World, start: float, end: float, vcpu: int) -> str:
+    """Somebody waits for a lease."""
+    terms = Terms(Period(here.at(start), here.at(end)))
+    ask = LeaseAsk(name="w", terms=terms, description=read_ensemble(described(vcpu=vcpu)))
+    naming = here.naming()
+    create_or_wait(here.service.parts, OTHER, ask, Wait(latest=here.at(start)), naming)
+    assert state(here, naming.id) is EntryState.WAITING
+    return naming.id
+
+
+def state(here: World, entry: str) -> EntryState:
+    return here.service.store.waitlist_entry(entry).state
+
+
+def cancel(here: World, lease: Any) -> None:
+    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+
+
+@pytest.mark.parametrize("lead", [None, HOUR], ids=["as it was offered", "longer"])
+def test_an_offer_is_accepted_at_once_and_a_longer_one_in_its_turn(
+    world: Make, lead: int | None
+) -> None:
+    here = world(16)
+    first = here.lease(6, 8, vcpu=16)
+    entry = waits(here, 6, 8, vcpu=16)
+    offer = offered(here, 8, 10, vcpu=16)
+    cancel(here, first)
+    if lead is None:
+        accepted = accept_offer(here.service.parts, TENANT, offer, Acceptance())
+        assert accepted.lease.state is LeaseState.PENDING
+        assert state(here, entry) is EntryState.WAITING, "nothing of it was for those who wait"
+        return
+    with pytest.raises(Infeasible):
+        accept_offer(here.service.parts, TENANT, offer, Acceptance(lead=lead))
+    assert state(here, entry) is EntryState.GRANTED
+
+
+def test_a_place_of_another_size_is_asked_for_in_its_turn(world: Make) -> None:
+    here = world(16)
+    made = here.ensemble(4)
+    assert made.decision is not None
+    first = here.lease(1, 3, vcpu=12)
+    entry = waits(here, 1, 3, vcpu=12)
+    cancel(here, first)
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 8}})
+    with pytest.raises(Infeasible):
+        claim_or_redecide(here.service.parts, TENANT, made.decision.id, second, here.naming())
+    assert state(here, entry) is EntryState.GRANTED
+
+
+def test_an_active_lease_takes_its_turn_for_a_larger_place_too(world: Make) -> None:
+    here = world(16)
+    lease = here.lease(0, 6, vcpu=4)
+    here.begin(lease.lease.id)
+    first = here.lease(1, 3, vcpu=12)
+    entry = waits(here, 1, 3, vcpu=12)
+    cancel(here, first)
+    second = Second(MemberName("web", 0), {"resources": {"VCPU": 8}})
+    with pytest.raises(Infeasible):
+        claim_or_redecide(here.service.parts, TENANT, lease.decision.id, second, here.naming())
+    assert state(here, entry) is EntryState.GRANTED
