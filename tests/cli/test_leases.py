@@ -180,6 +180,7 @@ FLAVOR = ("lease", "create", "--flavor", "m1.small")
         ((*FLAVOR, "--end", "soon"), 2),
         ((*FLAVOR, "--duration", "soon"), 2),
         ((*FLAVOR, *WEEK, "--before-start", "everybody"), 2),
+        (("ensemble", "create", "--server", "m1.small", "--until", "2126-01-01T00:00Z"), 5),
         (("lease", "create", "--ensemble", "x", "--count", "2", *WEEK), 2),
         ((*FLAVOR, "--template", "x", *WEEK), 2),
         ((*FLAVOR, "--param", "a=b", *WEEK), 2),
@@ -268,3 +269,15 @@ def test_an_operator_hears_of_other_projects(sim: Any, lease: str) -> None:
         if one.startswith(lease)
     )
     assert line.split()[1].rstrip("…") in mine["project_id"]
+
+
+def test_planned_changes_say_which_leases_move_by_what_they_are_called(
+    sim: Any, lease: str
+) -> None:
+    found = sim.body("lease", "show", lease)["lease"]
+    decision = sim.body("decision", "show", found["decision_id"])["decision"]
+    host = decision["assignments"][0]["host"]
+    words = ("--host", host, "--down", "2026-12-08T00:00Z/24h", "--dry-run")
+    told = sim("capacity", "window", "create", *words)
+    whose = f"{found['handle']} {lease} of {found['project_id']}"
+    assert f"would move: leases {whose}\n" in told.out, told

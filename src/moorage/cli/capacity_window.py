@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from moorage.cli import told_lease
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, short, stack, table
 from moorage.cli.times import TIME_HELP, minute, span, time_of, time_or_now
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from moorage.client.capacity import Planned
+    from moorage.client.leases import Lease
 
 
 def _stretch(text: str) -> tuple[str, str]:
@@ -77,15 +79,21 @@ class Create(Command):
         }
         with self.client() as client:
             found = client.capacity.plan(window, dry_run=args.dry_run)
-        one = found.value
+            one = found.value
+            moved = [client.leases.show(lease).value for lease in one.moved_leases]
         said = ["would be" if args.dry_run else f"window {short(one.id)}", one.kind]
         said.append(f"{counted(len(one.hosts), 'host')} away {_period(one)}")
         line = "  ".join(said)
         parts: list[RenderableType] = [line]
-        if one.moved_leases:
-            moved = ", ".join(short(lease) for lease in one.moved_leases)
-            parts.append(f"{'would move' if args.dry_run else 'moved'}: leases {moved}")
+        if moved:
+            who = ", ".join(map(_whose, moved))
+            parts.append(f"{'would move' if args.dry_run else 'moved'}: leases {who}")
         return Shown(found.body, stack(*parts, *_staying(one)))
+
+
+def _whose(lease: Lease) -> str:
+    """`L3 shop-week of nfv`: a handle says which of its project's, and operators see all."""
+    return f"{told_lease.called(lease)} {lease.name} of {lease.project_id}"
 
 
 def _when(args: argparse.Namespace) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _described(one: Lease) -> RenderableType:
             ("priority", one.priority),
         ],
     )
-    parts: list[RenderableType] = [head] if over else [head, *_holding(one)]
+    parts: list[RenderableType] = [head, *(_left(one) if over else _holding(one))]
     if one.displaced.consumers:
         ends = one.displaced.consumers
         columns = ["ends early for it", "project", "end", "declared"]
@@ -114,7 +114,7 @@ def _described(one: Lease) -> RenderableType:
 
 
 def _holding(one: Lease) -> list[RenderableType]:
-    """Its places by role and how they are drawn from; one that is over has none."""
+    """Its places by role and how they are drawn from."""
     held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
     drawn = [(r.role, r.resource_class) for r in one.reservations]
     return [
@@ -123,6 +123,12 @@ def _holding(one: Lease) -> list[RenderableType]:
         "",
         table(["role", "resource class of a place"], drawn),
     ]
+
+
+def _left(one: Lease) -> list[RenderableType]:
+    """Of a lease that is over: servers by role that are there still; nothing where all are gone."""
+    rows = [(r.role, r.flavor or "-", r.claimed) for r in one.reservations if r.claimed]
+    return ["", table(["role", "flavor", "#servers still there"], rows)] if rows else []
 
 
 class List(Command):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,10 +87,18 @@ def displaced_by(store: Store, lease: Lease) -> tuple[Displaced, ...]:
 
 
 def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
-    """What is left of each reservation at this instant. A closed lease has nothing left."""
-    if lease.state is LeaseState.CLOSED:
+    """What is left of each reservation at this instant.
+
+    Of a closed lease nothing is left to be claimed; places are those of servers that are there
+    still, though they should be gone.
+    """
+    if lease.state is not LeaseState.CLOSED:
+        return remaining_in(lease, store.ensemble(lease.ensemble_id), store.snapshot())
+    try:
+        ensemble = store.ensemble(lease.ensemble_id)
+    except NotFound:
         return _nothing(lease)
-    return remaining_in(lease, store.ensemble(lease.ensemble_id), store.snapshot())
+    return _staying(store, lease, ensemble)
 
 
 def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[Remaining, ...]:
@@ -111,6 +120,27 @@ def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[
             )
         )
     return tuple(found)
+
+
+def _staying(store: Store, lease: Lease, ensemble: Ensemble) -> tuple[Remaining, ...]:
+    """Servers that have a place of a lease which is over, by reservation."""
+    stand = standing(store.snapshot(), ensemble)
+    decisions = {name: some[0].decision for name, some in stand.bookings.items()}
+    own = {
+        one
+        for one in set(decisions.values())
+        if one is not None and store.decision(one).lease_id == lease.id
+    }
+    flavor = {role.name: role.flavor for role in ensemble.roles}
+    there = Counter(
+        name.role
+        for name, decision in decisions.items()
+        if decision in own and stand.of(name) in _CLAIMED
+    )
+    return tuple(
+        Remaining(one, flavor.get(one.role), there[one.role], there[one.role], 0)
+        for one in lease.reservations
+    )
 
 
 def _nothing(lease: Lease) -> tuple[Remaining, ...]:

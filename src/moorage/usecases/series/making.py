@@ -179,6 +179,7 @@ class Making:
             lease.id,
             terms.occupied,
             expires_at,
+            cleaning=terms.cleaning,
             lead=terms.lead,
             offered=True,
             priority=terms.priority,
