@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.leases import Lease
-    from moorage.domain.period import Instant, Period
+    from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.resources import Amounts
     from moorage.usecases.effects import Message
 
@@ -29,7 +29,10 @@ def check(here: Months) -> None:
     """Everything."""
     bookings = everything(here.store)
     check_sums(here, bookings)
-    over = check_overage(here, bookings)
+    check_overage(here, bookings)
+    # Who should be gone has some time to go before anybody misses the place.
+    grace = here.parts.limits.grace
+    over = overfull(here, [one for one in bookings if not _going(one, here.now, grace)])
     leases = here.leases()
     for lease in leases:
         check_life(here, lease)
@@ -68,15 +71,24 @@ def check_sums(here: Months, bookings: list[Booking]) -> None:
     )
 
 
-def check_overage(here: Months, bookings: list[Booking]) -> Mapping[tuple[str, str], list[Instant]]:
-    """Where more is taken than there is, and at which edges: nowhere unless for a cause."""
+def check_overage(here: Months, bookings: list[Booking]) -> None:
+    """Nowhere more is taken than there is, unless for a cause."""
+    found = overfull(here, bookings)
+    assert here.disturbed or not found, f"promised twice: {found}"
+
+
+def _going(one: Booking, now: Instant, grace: Duration) -> bool:
+    return one.state is BookingState.ALLOCATED and one.period.end <= now < one.period.end + grace
+
+
+def overfull(here: Months, bookings: list[Booking]) -> Mapping[tuple[str, str], list[Instant]]:
+    """Where more is taken than there is, and at which edges."""
     found = {}
     for where, level in taken(bookings, here.now).items():
         room = here.store.room[where]
         bad = sorted(edge for edge in level.edges(here.now) if level.at(edge) > room)
         if bad:
             found[where] = bad
-    assert here.disturbed or not found, f"promised twice: {found}"
     return found
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.scenarios.schedules import steps_servers
+from tests.scenarios.schedules.looking import check
 from tests.scenarios.schedules.months import Months
 from tests.scenarios.schedules.plan import Host, Plan, plan
 from tests.scenarios.schedules.steps import Boot, Cancel, Claim, Grant, Wait
@@ -55,6 +56,28 @@ def test_a_schedule_becomes_as_small_as_fails_still() -> None:
         return GRANT in one.steps and Cancel(0) in one.steps
 
     assert shrunk(long, fails).steps == (GRANT, Cancel(0))
+
+
+def test_who_stays_too_long_has_some_time_to_go_before_a_place_is_missed() -> None:
+    boot = Boot(vcpu=4, memory=1, hours=2, preemptible=False, pick=0)
+    steps = (replace(GRANT, members=1), steps_servers.Away(4 * HOUR), boot)
+    degraded: set[tuple[bool, bool]] = set()
+
+    def look(here: Months) -> None:
+        check(here)
+        late = here.now - began - 2 * HOUR
+        degraded.add((late >= here.parts.limits.grace, here.leases()[0].degraded))
+
+    here = Months(0, SMALL.hosts)
+    try:
+        began = here.now
+        for step in steps:
+            step.do(here)
+            here.rest()
+        here.go(3 * HOUR, look)
+    finally:
+        here.service.close()
+    assert degraded == {(False, False), (True, True)}
 
 
 # --- what is broken on purpose is seen ------------------------------------------------------------
