@@ -139,7 +139,12 @@ def test_leases_are_listed_by_creation_page_by_page(store: Ledger) -> None:
 def test_terms_keep_who_may_come_before(store: Ledger) -> None:
     only = replace(LEASE.terms, before_start=frozenset({Yielding.BOUNDED}))
     write(store, PutLease(replace(LEASE, terms=only), None))
+    write(store, PutLease(replace(LEASE, id="m", reservations=()), None))
     assert store.lease("l").terms == only
+    assert [one.id for one in store.shutting_out()] == ["l"]
+    begun = replace(LEASE, terms=only, state=LeaseState.ACTIVE)
+    write(store, PutLease(begun, 0))
+    assert not store.shutting_out()
 
 
 def test_due_effects_are_the_pending_ones_whose_time_has_come(

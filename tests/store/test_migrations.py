@@ -16,7 +16,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded
-from moorage.domain.leases import Lease, LeaseState, Terms
+from moorage.domain.leases import Lease, LeaseState, Terms, Yielding
 from moorage.domain.period import FOREVER, Period
 from moorage.store import bodies, open_store
 from moorage.store.opening import connect
@@ -102,17 +102,21 @@ def test_leases_that_were_there_are_counted_by_project(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'ledger.db'}"
     store_at("0012", database)
     backend = connect(database)
-    for one in (("first", "p"), ("other", "q"), ("second", "p")):
+    everybody, few = frozenset(Yielding), frozenset({Yielding.BOUNDED})
+    for one in (("first", "p", everybody), ("other", "q", few), ("second", "p", everybody)):
         backend.upgrade(partial(_write_lease, *one))
     backend.close()
     store = open_store(database)
     found = {one.id: (one.handle, one.name) for one in store.leases(project_id=None)}
     assert found == {"first": ("L1", "wéek"), "other": ("L1", "wéek"), "second": ("L2", "wéek")}
+    assert [one.id for one in store.shutting_out()] == ["other"]
     store.close()
 
 
-def _write_lease(id_: str, project: str, connection: Connection) -> None:
-    terms = Terms(Period(5, 9))
+def _write_lease(
+    id_: str, project: str, before_start: frozenset[Yielding], connection: Connection
+) -> None:
+    terms = Terms(Period(5, 9), before_start=before_start)
     lease = Lease(id_, project, "u", "wéek", "e", "d", terms, LeaseState.PENDING, ())
     body = json.loads(bodies.LEASE.encode(lease))
     del body["serial"]

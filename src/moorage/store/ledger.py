@@ -325,6 +325,11 @@ class Ledger:
         wanted = read.matching(tables.leases, ensemble_id=ensemble_id)
         return self._listed(tables.leases, bodies.LEASE, wanted, _WHOLE_LEDGER)
 
+    def shutting_out(self) -> Sequence[Lease]:
+        """See `Store`."""
+        wanted = read.matching(tables.leases).where(tables.leases.c.shuts_out > "")
+        return self._listed(tables.leases, bodies.LEASE, wanted, _WHOLE_LEDGER)
+
     def lease_of_reservation(self, reservation_id: str) -> Lease:
         """See `Store`."""
         return self._backend.read(

@@ -21,6 +21,7 @@ from moorage.usecases.joint import still_holds
 from moorage.usecases.kept import stranger_of
 from moorage.usecases.leases.replan import replanned
 from moorage.usecases.leases.solitude import by_end, closed_at_first, ending_alone, solitudes
+from moorage.usecases.leases.untouched import seen_by
 from moorage.usecases.leases.yielding import (
     NoLease,
     aside,
@@ -120,6 +121,7 @@ class Looking:
         placed anew instead, those who cannot stay as long as is asked. With `plainly` nobody ends
         early or moves for it.
         """
+        sight = seen(self._parts, self._proposal, self._ask, sight)
         first: Look | None = None
         refused: Look | None = None
         whole: list[Look] = []
@@ -301,6 +303,12 @@ class Looking:
         return still_holds(
             found, state(built.request, survey(bare, built.request), closed=built.closed)
         )
+
+
+def seen(parts: Parts, proposal: Proposal, ask: Ask, sight: Sight) -> Sight:
+    """What somebody sees that asks for this; see `leases.untouched`."""
+    snapshot = seen_by(parts.store, sight.snapshot, ask, proposal.promise)
+    return sight if snapshot is sight.snapshot else replace(sight, snapshot=snapshot)
 
 
 def _vacated(snapshot: Snapshot, consumers: Iterable[str]) -> Snapshot:

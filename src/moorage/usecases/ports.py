@@ -321,6 +321,9 @@ class Store(Protocol):
     def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
         """Every lease of an ensemble, by creation."""
 
+    def shutting_out(self) -> Sequence[Lease]:
+        """Leases that have not begun and let not everybody use their places until then."""
+
     def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
         """Live bookings that end early for a lease."""
 

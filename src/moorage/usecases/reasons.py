@@ -16,6 +16,7 @@ from moorage.usecases.foresight import foreseen
 from moorage.usecases.leases.instead import instead, shorter
 from moorage.usecases.leases.obstacles import in_time, kept_out
 from moorage.usecases.leases.outrank import sufficient
+from moorage.usecases.looking import seen
 
 if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
@@ -35,6 +36,7 @@ def reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight
         look: what was asked in vain; see `Looking.look`.
         sight: what was seen then.
     """
+    sight = seen(parts, proposal, ask, sight)
     why = _but_as_it_is(proposal, _reasons(parts, proposal, ask, look, sight))
     if why.stage is Stage.TIME and (more := sufficient(parts, proposal, ask, look, sight)):
         why = replace(why, relaxations=(*why.relaxations[: MOST - 1], more), note="")

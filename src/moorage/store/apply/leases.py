@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, delete, func, insert, select
 
 from moorage.domain.effects import LANES, EffectState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName
-from moorage.domain.leases import LeaseState
+from moorage.domain.leases import LeaseState, Yielding
 from moorage.domain.period import Period
 from moorage.store import bodies, tables
 from moorage.store.apply.kinds import OF, Kind, expect, write
@@ -66,6 +66,7 @@ def put_lease(batch: Batch, change: PutLease) -> None:
         "end_at": lease.terms.period.end,
         "generation": lease.generation,
         "serial": lease.serial,
+        "shuts_out": _shut_out(lease),
         "body": bodies.LEASE.encode(lease),
     }
     write(batch, _LEASE, lease.id, values, change.generation)
@@ -103,6 +104,13 @@ def _listed_as(lease: Lease) -> str:
     """The state by which it is listed: what was never more than an offer ends as `lapsed`."""
     over = lease.proposed and lease.state is LeaseState.CLOSED
     return tables.LAPSED if over else lease.state.value
+
+
+def _shut_out(lease: Lease) -> str:
+    """Whom it does not let use its places until it begins, if it has not; see `shutting_out`."""
+    if lease.state not in {LeaseState.PENDING, LeaseState.STARTING}:
+        return ""
+    return " ".join(one.value for one in Yielding if one not in lease.terms.before_start)
 
 
 def expect_lease(batch: Batch, change: ExpectLease) -> None:
