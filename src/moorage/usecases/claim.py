@@ -25,6 +25,7 @@ from moorage.usecases.labels import domains_of
 from moorage.usecases.leases.health import without_place
 from moorage.usecases.limits import claim_within
 from moorage.usecases.patience import again
+from moorage.usecases.reliance import ends_of
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import claimed_bookings, member_consumer
 
@@ -125,7 +126,7 @@ def _claim(
     groups = as_requested(role, requested.lists)
     taken = narrowed(place, role, requested.resources, groups)
     changes = taking(ensemble, decision, taken, made_claim, held)
-    parts.store.commit(Changeset(changes))
+    parts.store.commit(Changeset(changes, relies_on=ends_of(snapshot, held)))
     return Claimed(parts.store.claim(made_claim.id), ensemble, comparison)
 
 

@@ -18,6 +18,7 @@ from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
 from moorage.domain.period import SECOND
 from moorage.usecases.access import check_generation, own_decision
 from moorage.usecases.patience import again
+from moorage.usecases.reliance import ends_of
 from moorage.usecases.standing import MemberStatus, standing
 from moorage.usecases.writing import member_consumer
 
@@ -85,10 +86,12 @@ def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -
         ExpectEnsemble(ensemble.id, ensemble.generation),
     ]
     stand = standing(snapshot, ensemble)
+    ends: dict[str, int] = {}
     for member in held_of(stand, ensemble, decision):
         bookings = tuple(replace(one, lapses_at=until) for one in stand.bookings[member.name])
         changes.append(PutBookings(member_consumer(ensemble, member), bookings))
-    parts.store.commit(Changeset(tuple(changes)))
+        ends |= ends_of(snapshot, bookings)
+    parts.store.commit(Changeset(tuple(changes), relies_on=ends))
     return parts.store.decision(decision.id)
 
 

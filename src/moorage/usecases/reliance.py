@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Found
@@ -24,6 +25,18 @@ class Reliance:
     relies_on: Mapping[str, int]
     seen: Mapping[str, ResourceProvider]
     standing: Mapping[str, frozenset[str]]
+
+
+def ends_of(snapshot: Snapshot, kept: Iterable[Booking]) -> dict[str, int]:
+    """The revisions that somebody relies on who writes bookings anew until the end that they have.
+
+    Of preemptible ones: a lease that comes, moves or goes gives them another end.
+    """
+    return {
+        one.provider: int(snapshot.revisions[snapshot.row_of[one.provider]])
+        for one in kept
+        if one.preemptible
+    }
 
 
 def _givers(snapshot: Snapshot, found: Found) -> set[str]:

@@ -98,6 +98,7 @@ def test_each_occurrence_is_a_lease_of_its_own(service: Service) -> None:
     assert [one["start"] for one in found] == [f"{day}T07:00:00Z" for day in DATES]
     assert [one["end"] for one in found] == [f"{day}T17:00:00Z" for day in DATES]
     assert [one["name"] for one in found] == [f"shop-{n}" for n in range(1, 6)]
+    assert {one.priority for _, one in service.store.bookings()} == {7}
     listed = leases(service, series=series["id"])
     assert [one["id"] for one in listed] == [one["lease_id"] for one in found]
     assert {one["lead"] for one in listed} == {"PT30M"}

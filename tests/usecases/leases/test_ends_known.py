@@ -12,10 +12,13 @@ from tests.usecases.leases.test_yielding import Overtaken
 
 from moorage.domain.describe import read_ensemble
 from moorage.domain.effects import EffectKind, EffectState
+from moorage.domain.ensembles import MemberName
 from moorage.domain.period import FOREVER, HOUR, MINUTE, format_instant
 from moorage.testing.service import OTHER, TENANT
+from moorage.usecases.claim import Second, claim
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.decide import decide
+from moorage.usecases.hold import renew
 from moorage.usecases.joint import Ask
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.offers.asking import OfferAsk
@@ -144,3 +147,25 @@ def test_a_hold_that_is_carried_on_has_the_end_that_it_has_now(world: Make) -> N
     decide(parts, TENANT, made.ensemble.id, Ask(preemptible=True), here.naming())
     for member in made.ensemble.members:
         assert here.booking(member.uuid).period.end == FOREVER
+
+
+@pytest.mark.parametrize("act", ["claim", "renew"])
+def test_whoever_goes_on_with_a_place_has_the_end_that_it_has_by_then(
+    world: Make, act: str
+) -> None:
+    here = world(16)
+    lease = here.lease(4, 6, vcpu=16)
+    made = here.ensemble(2, preemptible=True)
+    assert made.decision is not None
+    cancel = Overtaken(
+        here.service.store,
+        lambda: cancel_lease(here.service.parts, TENANT, lease.lease.id),
+    )
+    parts = replace(here.service.parts, store=cancel)
+    if act == "claim":
+        second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+        claim(parts, TENANT, made.decision.id, second, here.naming())
+    else:
+        renew(parts, TENANT, made.decision.id, here.at(1), None)
+    (member,) = made.ensemble.members
+    assert here.booking(member.uuid).period.end == FOREVER

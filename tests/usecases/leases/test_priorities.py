@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.usecases.leases.conftest import World, build, described
-from tests.usecases.leases.test_heal import now, resize
+from tests.usecases.leases.test_heal import drawn, now, resize
 
 from moorage.domain.changes import Changeset, PutQuota
 from moorage.domain.describe import read_ensemble
@@ -49,6 +49,14 @@ def test_a_priority_needs_a_quota_or_the_access_rule(world: Make) -> None:
         any_priority=True,
     )
     assert create_lease(here.service.parts, TENANT, asked, here.naming()).lease.units == 1
+
+
+def test_a_server_that_nova_draws_has_the_priority_of_its_lease(world: Make) -> None:
+    here = world(16)
+    may_have(here, 50)
+    made = here.lease(0, 2, priority=7)
+    here.begin(made.lease.id)
+    assert here.booking(drawn(here, made, 0)).priority == 7
 
 
 def test_a_lease_keeps_a_priority_that_its_project_may_not_ask_for_any_more(world: Make) -> None:

@@ -252,7 +252,7 @@ def _take(
             rest,
             allocations=allocations,
             until=lease.terms.occupied.end,
-            stay=Stay(decision=lease.decision_id),
+            stay=Stay(decision=lease.decision_id, priority=lease.terms.priority),
         ),
         PutClaim(_claim(ids.uuid(), found, member, rest, now), None),
     ]
