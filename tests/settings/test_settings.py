@@ -89,6 +89,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "preemption": "pending",
         "preemption_notice": "2d",
         "longest_lease": "90d",
+        "longest_lead": "2h",
+        "longest_cleaning": "1h",
         "lease_horizon": "400d",
         "quota_lease_units": "100",
         "quota_lease_unit_hours": "5000",

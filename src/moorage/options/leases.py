@@ -64,6 +64,24 @@ LEASES: Final = (
         show=format_duration,
     ),
     Setting(
+        "longest_lead",
+        duration,
+        "24h",
+        "DURATION",
+        "The longest time before a lease's start in which its places are kept free; quotas do not"
+        " count it.",
+        show=format_duration,
+    ),
+    Setting(
+        "longest_cleaning",
+        duration,
+        "24h",
+        "DURATION",
+        "The longest time after a lease's end in which its places are kept free; quotas do not"
+        " count it.",
+        show=format_duration,
+    ),
+    Setting(
         "lease_horizon",
         duration,
         "1095d",

@@ -111,6 +111,8 @@ def configure(effective: Effective) -> Settings:
                 value["preemption_notice"] if value["preemption"] == "pending" else None
             ),
             longest_lease=value["longest_lease"],
+            longest_lead=value["longest_lead"],
+            longest_cleaning=value["longest_cleaning"],
             horizon=value["lease_horizon"],
             buckets=tuple(sorted({0, *value["capacity_buckets"]})),
             reservations=value["lease_reservations"],

@@ -56,6 +56,9 @@ class Limits:
     """How long before it begins a lease may give up its places for one of a higher priority at
     the latest; None: never."""
     longest_lease: Duration = 365 * DAY
+    longest_lead: Duration = DAY
+    longest_cleaning: Duration = DAY
+    """Before and after a lease; quotas do not count them, so they are bounded."""
     horizon: Duration = 1095 * DAY
     """How far ahead of now a lease may end, or a stay that has an end."""
     reservations: int = 200

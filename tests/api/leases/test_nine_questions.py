@@ -262,10 +262,14 @@ def test_beyond_blazar_a_refusal_is_a_conflict_with_an_explanation(one: Door) ->
     stored = one.service.store.lease(made.json["lease"]["id"])
     assert (stored.terms.priority, stored.terms.lead) == (7, 1_800_000_000)
     assert len(one.call("GET", "/leases", headers=ours).json["leases"]) == 1
-    more = {"lead": "P300D", "reservations": [instances(1, 64)]}
-    answer = one.call("POST", "/leases", {**body, **more}, headers=ours)
-    assert answer.status_code == 400, answer.text
-    assert "the lead would begin in the past: it is P" in answer.json["error_message"]
+    soon = {**body, "start_date": "2026-11-21 20:00", "reservations": [instances(1, 64)]}
+    for lead, told in (
+        ("PT12H", "the lead would begin in the past: it is PT11H at most"),
+        ("P300D", "the lead of a lease is P1D at most (longest_lead)"),
+    ):
+        answer = one.call("POST", "/leases", {**soon, "lead": lead}, headers=ours)
+        assert answer.status_code == 400, answer.text
+        assert told in answer.json["error_message"]
     moved = {"start_date": "2026-11-21 09:10", "end_date": "2026-11-21 12:00"}
     path = f"/leases/{stored.id}"
     answer = one.call("PUT", path, moved, headers=ours)

@@ -91,3 +91,29 @@ def test_those_who_ask_at_once_get_no_more_than_a_project_may_have(service: Serv
     assert sorted(set(answers)) == [201, 403]
     assert answers.count(201) == 3
     assert len(service.call("GET", "/offers").json["offers"]) == 3
+
+
+@pytest.mark.parametrize("method", ["accept", "withdraw"])
+def test_who_is_slower_hears_what_became_of_the_offer(service: Service, method: str) -> None:
+    """And of no ensemble that went with it while he looked."""
+    for _ in range(4):
+        ours = [one["id"] for one in ask(service, max_offers=2).json["offers"]]
+
+        def take(number: int, ids: list[str] = ours) -> tuple[int, str]:
+            path = f"/offers/{ids[number % 2]}"
+            if method == "withdraw" and number > 3:
+                answer = service.call("DELETE", path)
+            else:
+                answer = service.call("POST", f"{path}/accept", {"lease": {}})
+            told = answer.json["errors"][0]["code"] if answer.status_code >= 300 else "done"
+            return answer.status_code, told
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(take, range(8)))
+        assert set(answers) <= {
+            (201, "done"),
+            (204, "done"),
+            (409, "ensemble.wrong_state"),
+            (410, "ensemble.offer_over"),
+        }, answers
+        assert 1 <= sum(told == "done" for _, told in answers) <= 2

@@ -336,7 +336,7 @@ def test_bad_input_is_named(service: Service, change: dict[str, Any], path: str)
 
 
 def test_a_lead_that_would_begin_before_now_is_refused(service: Service) -> None:
-    soon = wanted(start="2026-11-23T08:00", lead="P3D", every="weekly")
+    soon = wanted(start="2026-11-22T08:00", lead="PT24H", every="weekly")
     refused(ask(service, soon), 400, "lead_too_long")
 
 

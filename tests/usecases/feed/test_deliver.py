@@ -132,6 +132,28 @@ def test_a_day_of_failures_gives_up_what_is_as_old_and_sends_it_again_when_asked
     assert post.service.call("POST", path, {"resend": {}}).json["queued"] == 0
 
 
+def test_a_target_that_hears_what_is_sent_again_fails_no_more(post: Post) -> None:
+    status = [503]
+    with receiving(lambda _: Answer(status[0])) as target:
+        made = post.subscribed(target.url)
+        post.happen("a")
+        while not post.stored(made["id"]).given_up:
+            post.once()
+            post.service.clock.set(
+                max(post.stored(made["id"]).not_before, post.service.clock.instant)
+            )
+        path = f"/subscriptions/{made['id']}"
+        assert post.service.call("GET", path).json["subscription"]["status"] == "failing"
+        post.service.call("POST", f"{path}/resend", {"resend": {}})
+        post.once()
+        assert post.service.call("GET", path).json["subscription"]["status"] == "failing"
+        status[0] = 200
+        post.service.call("POST", f"{path}/resend", {"resend": {}})
+        post.once()
+        one = post.service.call("GET", path).json["subscription"]
+    assert (one["status"], one["failing_since"], one["next_attempt"]) == ("active", None, None)
+
+
 def counts(post: Post, id_: str) -> tuple[int, int]:
     """How many events were given up all in all, and how many are dead letters now."""
     one = post.service.call("GET", f"/subscriptions/{id_}").json["subscription"]

@@ -25,7 +25,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeaseState
-from moorage.domain.period import HOUR, MINUTE, Period
+from moorage.domain.period import DAY, HOUR, MINUTE, Period
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.claim import Second, claim
 from moorage.usecases.claim_outcome import activate
@@ -389,13 +389,19 @@ def test_fewer_than_the_policies_ask_for_are_refused(world: Make) -> None:
     assert here.service.store.lease(made.lease.id) == made.lease
 
 
-@pytest.mark.parametrize("side", ["lead", "cleaning"])
-def test_a_lease_is_as_long_as_its_places_are_kept(world: Make, side: str) -> None:
+def test_a_lease_is_as_long_as_its_places_are_kept(world: Make) -> None:
     here = world(4)
-    terms: dict[str, Any] = {side: 366 * 24 * HOUR}
-    start = 1 + (366 * 24 if side == "lead" else 0)
     with pytest.raises(LimitExceeded, match="days of a lease"):
-        here.lease(start, start + 2, **terms)
+        here.lease(25, 25 + 364 * 24, lead=DAY, cleaning=HOUR)
+
+
+@pytest.mark.parametrize("side", ["lead", "cleaning"])
+def test_places_are_kept_a_day_around_a_lease_at_most(world: Make, side: str) -> None:
+    """Quotas count neither."""
+    here = world(4)
+    here.lease(25, 26, **{side: DAY})
+    with pytest.raises(InvalidDescription, match=rf"{side} .* P1D at most \(longest_{side}\)"):
+        here.lease(50, 51, **{side: DAY + 1})
 
 
 def test_no_end_is_offered_that_comes_before_the_start(world: Make) -> None:

@@ -218,7 +218,9 @@ class _Turn:
         self._write(replace(one, not_before=self._now() + self._delivery.timeout))
         outcome, good = self._sent(letter.event)
         after: Change = DropDeadLetters(one.id, (letter.id,))
-        if not good:
+        if good:
+            self._one = replace(self._one, attempts=0, failing_since=None)
+        else:
             kept = replace(letter, queued=False, problem=outcome, attempts=letter.attempts + 1)
             after = PutDeadLetters(one.id, (kept,), self._parts.limits.dead_letters)
         self._delivered += good

@@ -26,6 +26,7 @@ from moorage.usecases.leases.carried import promise
 from moorage.usecases.leases.checked import CREATE, Question
 from moorage.usecases.leases.edges import first_edges
 from moorage.usecases.leases.shaping import (
+    check_margins,
     check_members,
     checked_end,
     checked_lead,
@@ -95,6 +96,7 @@ def _create(
     asked = _renewed(parts.store, asked)
     terms = asked.terms
     if asked.brought is None:
+        check_margins(parts.limits, lead=terms.lead, cleaning=terms.cleaning)
         terms = checked_lead(checked_start(terms, now), now)
     terms = checked_end(parts.limits, terms, now)
     ensemble, generation = _ensemble(parts, caller, asked)

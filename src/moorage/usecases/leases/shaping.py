@@ -10,7 +10,7 @@ import numpy as np
 from moorage.domain.ensembles import Phase
 from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded
 from moorage.domain.leases import LeadTooLong
-from moorage.domain.period import DAY, MINUTE, Period
+from moorage.domain.period import DAY, MINUTE, Period, format_duration
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
 from moorage.engine.build import ground_for, row_of_host
@@ -69,6 +69,23 @@ def checked_lead(terms: Terms, now: Instant) -> Terms:
     if start > now and start - terms.lead < now - LATE:
         raise LeadTooLong(start - now)
     return replace(terms, lead=max(start - now, 0))
+
+
+def check_margins(limits: Limits, *, lead: Duration, cleaning: Duration) -> None:
+    """Let a new lease pass that keeps its places free no longer than it may around its period.
+
+    Quotas count neither: without bounds a lease of an hour would keep its places for a year.
+
+    Raises:
+        InvalidDescription: its lead or its cleaning time is too long.
+    """
+    for word, length, most in (
+        ("lead", lead, limits.longest_lead),
+        ("cleaning", cleaning, limits.longest_cleaning),
+    ):
+        if length > most:
+            told = f"the {word} of a lease is {format_duration(most)} at most (longest_{word})"
+            raise InvalidDescription(told, path=f"lease.{word}")
 
 
 def checked_end(limits: Limits, terms: Terms, now: Instant) -> Terms:

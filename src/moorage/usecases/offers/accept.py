@@ -19,11 +19,11 @@ from moorage.usecases.leases.checked import CREATE, Question
 from moorage.usecases.leases.create import check_placeless
 from moorage.usecases.leases.edges import edges
 from moorage.usecases.leases.evict import warnings
-from moorage.usecases.leases.shaping import checked_end, checked_lead, checked_start
+from moorage.usecases.leases.shaping import check_margins, checked_end, checked_lead, checked_start
 from moorage.usecases.leases.yielding import last_end, yielders
 from moorage.usecases.offers.asking import Acceptance
 from moorage.usecases.offers.over import due_at_once, ended
-from moorage.usecases.offers.view import open_offer
+from moorage.usecases.offers.view import open_offer, overtaken
 from moorage.usecases.patience import again
 from moorage.usecases.proposal import Naming, Proposal
 from moorage.usecases.quotas import check_quota, judged_by
@@ -69,7 +69,10 @@ def accept_offer(
         now = parts.store.now()
         lease, offer = open_offer(parts.store, caller, offer_id, now)
         taking = _Taking(parts, caller, lease, offer, _terms(parts, lease, accepted, now))
-        return taking.granted(accepted, dry_run=dry_run)
+        try:
+            return taking.granted(accepted, dry_run=dry_run)
+        except NotFound as gone:
+            overtaken(parts.store, caller, offer_id, gone)
 
     return again(parts, attempt)
 
@@ -87,6 +90,7 @@ def _terms(parts: Parts, lease: Lease, accepted: Acceptance, now: Instant) -> Te
     # An offer whose start has come while it was held begins now.
     if terms.period.start < now < terms.period.end:
         terms = terms.moved(replace(terms.period, start=now))
+    check_margins(parts.limits, lead=terms.lead, cleaning=terms.cleaning)
     terms = checked_start(terms, now)
     if terms.lead > offered.lead:  # what is offered is kept free already
         terms = checked_lead(terms, now)

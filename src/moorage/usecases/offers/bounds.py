@@ -11,7 +11,7 @@ from moorage.domain.leases import LeadTooLong, Terms
 from moorage.domain.offers import OfferState
 from moorage.domain.period import Period, from_now_on
 from moorage.domain.quotas import too_much_held
-from moorage.usecases.leases.shaping import checked_end
+from moorage.usecases.leases.shaping import check_margins, checked_end
 from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.quotas import held_limit
 
@@ -40,6 +40,7 @@ def bounds_of(parts: Parts, asked: OfferAsk) -> Bounds:
         LimitExceeded: too long, too far ahead, or held for too long.
     """
     now, limits = parts.store.now(), parts.limits
+    check_margins(limits, lead=asked.lead, cleaning=asked.cleaning)
     first = from_now_on(asked.earliest, now)
     if asked.latest is not None and asked.latest < now:
         raise InvalidDescription("the range of starts lies in the past", path="offer.latest_start")

@@ -21,7 +21,7 @@ from moorage.domain.leases import LeaseState, LeaseStep, lease_after
 from moorage.domain.offers import OfferState
 from moorage.usecases.leases.given_back import given_back
 from moorage.usecases.leases.yielding import yielders
-from moorage.usecases.offers.view import open_offer
+from moorage.usecases.offers.view import open_offer, overtaken
 from moorage.usecases.patience import again
 from moorage.usecases.record import finished, put_off
 
@@ -47,8 +47,12 @@ def withdraw_offer(parts: Parts, caller: Caller, offer_id: str, *, dry_run: bool
     def attempt() -> None:
         now = parts.store.now()
         lease, _ = open_offer(parts.store, caller, offer_id, now)
-        if not dry_run:
+        if dry_run:
+            return
+        try:
             _commit(parts, lease, tuple(ended(parts, lease, OfferState.WITHDRAWN, now)))
+        except NotFound as gone:
+            overtaken(parts.store, caller, offer_id, gone)
 
     again(parts, attempt)
 

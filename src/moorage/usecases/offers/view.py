@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from moorage.domain.errors import NotFound, OfferOver, WrongState
+from moorage.domain.errors import ConcurrentUpdate, NotFound, OfferOver, WrongState
 from moorage.domain.offers import OfferState
 from moorage.domain.period import format_instant
 from moorage.usecases.access import sees, visible_project
@@ -56,6 +56,22 @@ def open_offer(store: Store, caller: Caller, offer_id: str, now: Instant) -> tup
             raise OfferOver(f"the offer expired at {format_instant(offer.expires_at)}")
         case OfferState.WITHDRAWN:
             raise OfferOver("the offer was given up, or another of its request was accepted")
+
+
+def overtaken(store: Store, caller: Caller, offer_id: str, gone: NotFound) -> NoReturn:
+    """Say what became of an offer whose ensemble or places went while somebody looked at them.
+
+    Raises:
+        NotFound: as of `own_offer`; `gone` itself where it is not the offer's own.
+        WrongState, OfferOver: as of `open_offer`.
+        ConcurrentUpdate: it is open; what went was another offer's of its request.
+    """
+    lease, offer = open_offer(store, caller, offer_id, store.now())
+    if gone.name == offer.of:
+        raise gone
+    raise ConcurrentUpdate(
+        "another offer of the request went meanwhile", subject=lease.id
+    ) from gone
 
 
 def list_offers(

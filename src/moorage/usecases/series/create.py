@@ -22,7 +22,12 @@ from moorage.domain.series import LeftOut, Series, SeriesState
 from moorage.usecases.access import check_generation, sees
 from moorage.usecases.create_ensemble import described
 from moorage.usecases.digest import same_request
-from moorage.usecases.leases.shaping import check_members, checked_lead, checked_start
+from moorage.usecases.leases.shaping import (
+    check_margins,
+    check_members,
+    checked_lead,
+    checked_start,
+)
 from moorage.usecases.limits import time_limit_within
 from moorage.usecases.offers.over import give_up
 from moorage.usecases.proposal import Naming
@@ -190,6 +195,7 @@ def _described(
     store, limits = parts.store, parts.limits
     now = store.now()
     recurrence, terms = _calendar(asked, now)
+    check_margins(limits, lead=terms.lead, cleaning=terms.cleaning)
     every = list(slots(limits, recurrence, terms, asked.extent, after=0, now=now))
     every[0] = replace(every[0], period=terms.period)
     checked_lead(terms, now)

@@ -21,7 +21,7 @@ from moorage.usecases.access import own_ensemble, sees
 from moorage.usecases.create_ensemble import described
 from moorage.usecases.digest import same_request
 from moorage.usecases.leases.create import create_lease, made_before
-from moorage.usecases.leases.shaping import checked_end, checked_lead, checked_start
+from moorage.usecases.leases.shaping import check_margins, checked_end, checked_lead, checked_start
 from moorage.usecases.proposal import Naming
 from moorage.usecases.waitlist.estimates import estimated
 from moorage.usecases.waitlist.starts import NoWindow, first_that_fits, unexplained
@@ -128,6 +128,7 @@ def _entry(
     parts: Parts, caller: Caller, asked: LeaseAsk, wait: Wait, naming: Naming, now: Instant
 ) -> tuple[LeaseAsk, WaitlistEntry]:
     """What is asked for with its range from now on, and as it would wait."""
+    check_margins(parts.limits, lead=asked.terms.lead, cleaning=asked.terms.cleaning)
     terms = checked_start(asked.terms, now)
     length = terms.period.end - terms.period.start
     first, horizon = terms.period.start, now + parts.limits.horizon - length - terms.cleaning
