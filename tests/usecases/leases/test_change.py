@@ -399,9 +399,10 @@ def test_a_lease_is_as_long_as_its_places_are_kept(world: Make) -> None:
 def test_places_are_kept_a_day_around_a_lease_at_most(world: Make, side: str) -> None:
     """Quotas count neither."""
     here = world(4)
-    here.lease(25, 26, **{side: DAY})
+    longest: dict[str, Any] = {side: DAY}
+    here.lease(25, 26, **longest)
     with pytest.raises(InvalidDescription, match=rf"{side} .* P1D at most \(longest_{side}\)"):
-        here.lease(50, 51, **{side: DAY + 1})
+        here.lease(50, 51, **{**longest, side: DAY + 1})
 
 
 def test_no_end_is_offered_that_comes_before_the_start(world: Make) -> None:
