@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.leases.asking import Displaced
-    from moorage.usecases.leases.outrank import Preempted
-    from moorage.usecases.leases.replan import Moved
+    from moorage.usecases.leases.outranked import Preempted
+    from moorage.usecases.leases.planned import Moved
     from moorage.usecases.leases.yielding import Candidate
     from moorage.usecases.parts import Parts
     from moorage.usecases.proposal import Ending, Proposal

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant, Period
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.leases.asking import Displaced
-    from moorage.usecases.leases.outrank import Preempted
+    from moorage.usecases.leases.outranked import Preempted
     from moorage.usecases.ports import Keepers
     from moorage.usecases.standing import Standing
 

@@ -20,8 +20,8 @@ from moorage.domain.errors import (
 from moorage.domain.leases import LeaseState
 from moorage.usecases.deciding import Answer, bounded, decision_for
 from moorage.usecases.explain import refusal
+from moorage.usecases.leases.given_back import room_left
 from moorage.usecases.leases.outrank import outranking
-from moorage.usecases.leases.replan import room_left
 from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.looking import Looking, Sight
 from moorage.usecases.patience import Patience

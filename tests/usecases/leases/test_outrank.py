@@ -22,7 +22,7 @@ from moorage.domain.waitlist import EntryState
 from moorage.testing.service import OPERATOR, OTHER, TENANT
 from moorage.usecases.leases.asking import Granted
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.outrank import may_yield_until
+from moorage.usecases.leases.outranked import may_yield_until
 from moorage.usecases.limits import Limits
 from moorage.usecases.waitlist.attempt import attempt
 

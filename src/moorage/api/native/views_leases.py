@@ -10,7 +10,7 @@ from moorage.api.native import answers_leases as told
 from moorage.api.native.views import instant, plain
 from moorage.domain.leases import LeaseOutcome, Yielding, reservation_class
 from moorage.domain.period import format_duration, format_instant
-from moorage.usecases.leases.outrank import may_yield_until
+from moorage.usecases.leases.outranked import may_yield_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease, Reservation
     from moorage.usecases.leases.create import Displaced
-    from moorage.usecases.leases.outrank import Preempted
+    from moorage.usecases.leases.outranked import Preempted
     from moorage.usecases.leases.view import Remaining
 
 

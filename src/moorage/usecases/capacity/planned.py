@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.leases.replan import Moved
+    from moorage.usecases.leases.planned import Moved
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller, Page
     from moorage.usecases.proposal import Naming

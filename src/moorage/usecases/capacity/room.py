@@ -25,7 +25,8 @@ from moorage.engine.problem import Verdict
 from moorage.engine.windows import joint, shares
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import find, judged, request_for
-from moorage.usecases.leases.replan import Moved, elsewhere, movable, party, planned_in
+from moorage.usecases.leases.planned import Moved, movable, planned_in
+from moorage.usecases.leases.replan import elsewhere, party
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.leases.replan import Planned
+    from moorage.usecases.leases.planned import Planned
     from moorage.usecases.parts import Parts
 
 _COUNTED: Final = re.compile(r"(\d+ \w+) for .*")

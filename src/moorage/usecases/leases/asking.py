@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.leases.outrank import Preempted
+    from moorage.usecases.leases.outranked import Preempted
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,23 @@ from moorage.engine.overlay import exchanged
 from moorage.usecases.leases.evict import reprieve
 from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
 from moorage.usecases.leases.yielding import NoLease, ending, yielders
+from moorage.usecases.writing import hold_booking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Occupant
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.deciding import Answer
     from moorage.usecases.leases.asking import Displaced
+    from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Store
-    from moorage.usecases.proposal import Ending
+    from moorage.usecases.proposal import Ending, Proposal
 
 
 def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what changes besides
@@ -96,6 +100,53 @@ def given_back(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what ch
             yields_to = found.yields_to
         yield EndBookings(frozenset({one.consumer}), end, yields_to)
         yield from reprieve(store, replace(one, end=end), yields_to, now)
+
+
+def room_left(
+    parts: Parts, proposal: Proposal, decision: Decision, answer: Answer
+) -> Iterator[Change]:
+    """Later ends for those who yield to leases that change, move or go, where they yielded.
+
+    Nobody yields to a lease where it moves: it moves to what is free. Who ends early for the
+    decision itself gets nothing back. All are told together: what one lease leaves is not given
+    back where another comes to.
+    """
+    moved, preempted = answer.look.moved, answer.look.preempted
+    leases = [
+        *(one.planned.lease.id for one in moved),
+        *(gone.of.lease.id for gone in preempted),
+    ]
+    if proposal.gives_back and decision.lease_id is not None:
+        leases.insert(0, decision.lease_id)
+    if not leases:
+        return
+    ensemble, fixed = proposal.ensemble, answer.found.built.request.fixed
+    instead = {
+        one.uuid: hold_booking(one, decision.places[one.name], decision)
+        for one in ensemble.members
+        if one.name in decision.places and one.name not in fixed
+    }
+    instead |= {some[0].consumer: some for some in answer.look.staying.values()}
+    instead |= dict.fromkeys(proposal.freed, ())
+    without_place = (one for one in ensemble.members if one.name not in decision.places)
+    instead |= {one.server_id or one.uuid: () for one in without_place}
+    for one in moved:
+        instead |= one.planned.bookings(one.places)
+    for gone in preempted:
+        instead |= dict.fromkeys(gone.of.consumers, ())
+    later = given_back(
+        parts.store,
+        answer.snapshot,
+        leases,
+        instead,
+        parts.limits.notice,
+        {decision.id: decision.lease_id},
+        ensemble if proposal.gives_back else None,
+    )
+    ending = {one.consumer for one in answer.look.displaced}
+    for change in later:
+        if not (isinstance(change, EndBookings) and change.consumers & ending):
+            yield change
 
 
 def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:

@@ -38,7 +38,8 @@ from moorage.policies.primitives import NeverOn
 from moorage.usecases.joint import find, still_holds
 from moorage.usecases.leases.evict import warnings
 from moorage.usecases.leases.given_back import given_back
-from moorage.usecases.leases.replan import Moved, elsewhere, movable, party, replanned
+from moorage.usecases.leases.planned import Moved, movable
+from moorage.usecases.leases.replan import elsewhere, party, replanned
 from moorage.usecases.leases.sparing import SPARING, sparing
 from moorage.usecases.leases.yielding import (
     aside,
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from moorage.policies.primitives import Primitive
     from moorage.usecases.joint import Found
     from moorage.usecases.leases.asking import Displaced
-    from moorage.usecases.leases.replan import Planned
+    from moorage.usecases.leases.planned import Planned
     from moorage.usecases.leases.yielding import Candidate
     from moorage.usecases.parts import Parts
 
