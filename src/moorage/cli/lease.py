@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
 
 from moorage.cli import told_lease
 from moorage.cli.command import Command
@@ -23,6 +24,26 @@ STATES = tuple(MARKS)
 def which(parser: argparse.ArgumentParser) -> None:
     """The lease that a command is about."""
     parser.add_argument("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
+
+
+def own_id(text: str) -> str:
+    """An id that whoever asks has made.
+
+    Raises:
+        argparse.ArgumentTypeError: not a UUID.
+    """
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"an id is a UUID, not {text!r}") from None
+
+
+def identified(args: argparse.Namespace) -> dict[str, str]:
+    """The id under which it is asked for, so that the same may be asked again: given, or new.
+
+    What is only judged has none.
+    """
+    return {} if args.dry_run and args.id is None else {"id": args.id or str(uuid4())}
 
 
 def new_name(text: str) -> str:

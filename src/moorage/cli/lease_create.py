@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import series_create, told_lease, told_waitlist
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
-from moorage.cli.lease import new_name
+from moorage.cli.lease import identified, new_name, own_id
 from moorage.cli.output import FORMATS, Shown
+from moorage.cli.progress import asking
 from moorage.cli.shipped import read_text, reading
 from moorage.cli.template import parameter_argument
 from moorage.cli.times import NOW, TIME_HELP, span, time_of, time_or_now, typed
@@ -88,6 +89,7 @@ class Create(Command):
         _waiting(parser)
         _terms(parser)
         add = parser.add_argument
+        add("--id", type=own_id, metavar="UUID", help="asked again under it, it is not done twice")
         add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
         add("--seed", type=int, metavar="N", help="another seed, maybe another equal answer")
         add("--time-limit", metavar="5s", help="search no longer than this")
@@ -116,14 +118,15 @@ class Create(Command):
             self._usage_error("argument --wait: not with --every, a series is granted or refused")
         if args.project is not None:
             self.app.options.project = args.project
-        body = _said(args)
+        body = _said(args) | identified(args)
         with self.client() as client:
             body |= _what(client, args)
             if args.every is not None:
                 return series_create.create(client, args, body)
-            if args.wait:
-                return _asked_to_wait(client, body, args)
-            answer = client.leases.create(body, dry_run=args.dry_run)
+            with asking("looking for places", _goes_on(body)):
+                if args.wait:
+                    return _asked_to_wait(client, body, args)
+                answer = client.leases.create(body, dry_run=args.dry_run)
         return Shown(answer.body, told_lease.granted(answer.value, dry_run=args.dry_run))
 
 
@@ -133,6 +136,16 @@ def _when(parser: argparse.ArgumentParser) -> None:
     end = parser.add_mutually_exclusive_group(required=True)
     end.add_argument("--end", type=time_of, metavar="T", help="when it ends; nobody's any more")
     end.add_argument("--duration", type=span, metavar="4d10h", help="instead of --end")
+
+
+def _goes_on(body: dict[str, Any]) -> str:
+    """What becomes of it where nobody waits for the answer."""
+    if "id" not in body:
+        return "nothing is leased: it was a dry run"
+    return (
+        f"the service goes on: `moorage lease show {body['id']}` shows what comes of it;"
+        f" the same with --id {body['id']} makes no second lease"
+    )
 
 
 def _waiting(parser: argparse.ArgumentParser) -> None:

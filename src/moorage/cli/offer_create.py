@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import told_offer
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import OBJECTIVES, FileOrFormat
-from moorage.cli.lease import new_name
+from moorage.cli.lease import identified, new_name, own_id
 from moorage.cli.output import FORMATS, Shown
-from moorage.cli.progress import waiting
+from moorage.cli.progress import asking
 from moorage.cli.shipped import read_text, reading
 from moorage.cli.template import parameter_argument
 from moorage.cli.times import NOW, TIME_HELP, span, time_of, time_or_now
@@ -59,6 +59,7 @@ class Create(Command):
         parser.add_argument("--name", type=new_name, help="of the lease that comes of it")
         _when(parser)
         add = parser.add_argument
+        add("--id", type=own_id, metavar="UUID", help="asked again under it, it is not done twice")
         add("--max-offers", type=int, metavar="N", help="alternatives at most (default: 1)")
         add("--hold", type=span, metavar="1h", help="keep them so long (default: the service's)")
         add("--lead", type=span, metavar="30m", help="room for a lead of the lease, too")
@@ -83,10 +84,10 @@ class Create(Command):
             self._usage_error("argument --count: only with --flavor")
         if args.param and args.template is None:
             self._usage_error("argument --param: only with --template")
-        body = _said(args)
+        body = _said(args) | identified(args)
         with self.client() as client:
             body |= _what(client, args)
-            with waiting("looking for a window"):
+            with asking("looking for a window", _goes_on(body)):
                 answer = client.offers.create(body, dry_run=args.dry_run)
         found = answer.value
         lines = [
@@ -94,6 +95,16 @@ class Create(Command):
         ]
         lines += [told_offer.barred(one) for one in found.barred]
         return Shown(answer.body, "\n".join(lines))
+
+
+def _goes_on(body: dict[str, Any]) -> str:
+    """What becomes of it where nobody waits for the answer."""
+    if "id" not in body:
+        return "nothing is held: it was a dry run"
+    return (
+        "the service goes on: `moorage offer list` shows what comes of it;"
+        f" the same with --id {body['id']} gives the same offers"
+    )
 
 
 def _when(parser: argparse.ArgumentParser) -> None:

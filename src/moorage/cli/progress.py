@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, TextIO
 
+from moorage.client.errors import NoAnswer
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,6 +34,22 @@ def waiting(doing: str, out: TextIO | None = None) -> Iterator[None]:
     finally:
         over.set()
         told.join()
+
+
+@contextmanager
+def asking(doing: str, goes_on: str) -> Iterator[None]:
+    """`waiting` for what the service does to its end, though whoever asked has gone.
+
+    Whoever stops waiting, or is given no answer in time, is told so by `goes_on`, on stderr.
+    """
+    try:
+        with waiting(doing):
+            yield
+    except (KeyboardInterrupt, NoAnswer):
+        fresh = "\r\x1b[K" if sys.stderr.isatty() else ""
+        sys.stderr.write(f"{fresh}{goes_on}\n")
+        sys.stderr.flush()
+        raise
 
 
 def _tell(doing: str, stream: TextIO, over: Event) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import told_series
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack
+from moorage.cli.progress import asking
 from moorage.cli.series import which
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from moorage.client.series import Made
     from moorage.client.structs import Answer
 
+_REPEAT = "; the same with --id {id} makes no second series"
 _ONLY = ("zone", "times", "until_date", "as_many_as_fit")
 
 
@@ -75,7 +77,16 @@ def create(client: Moorage, args: argparse.Namespace, body: dict[str, Any]) -> S
     """Ask for the series of a lease."""
     body |= {"every": args.every, **said(args)}
     body |= {} if args.zone is None else {"zone": args.zone}
-    return shown(client.series.create(body, dry_run=args.dry_run), after=0)
+    with asking("granting the series", _goes_on(body)):
+        return shown(client.series.create(body, dry_run=args.dry_run), after=0)
+
+
+def _goes_on(body: dict[str, Any], repeat: str = _REPEAT) -> str:
+    """What becomes of it where nobody waits for the answer."""
+    if "id" not in body:
+        return "nothing is leased: it was a dry run"
+    told = f"the service goes on: `moorage series show {body['id']}` shows what comes of it"
+    return told + repeat.format(**body)
 
 
 def shown(answer: Answer[Made], *, after: int) -> Shown:
@@ -118,5 +129,7 @@ class Extend(Command):
         with self.client() as client:
             before = client.series.show(client.series.find(args.series)).value.series
             body = said(args) | {"generation": before.generation}
-            answer = client.series.extend(before.id, body, dry_run=args.dry_run)
+            then = _goes_on({} if args.dry_run else {"id": before.id}, repeat="")
+            with asking("extending the series", then):
+                answer = client.series.extend(before.id, body, dry_run=args.dry_run)
         return shown(answer, after=before.times)

@@ -26,6 +26,10 @@ class Unreachable(MoorageError):
         self.endpoint = endpoint
 
 
+class NoAnswer(Unreachable):
+    """The request was sent and its answer did not come in time: it may be carried out yet."""
+
+
 class LoginRefused(MoorageError):
     """Keystone gives no token."""
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from moorage.client.errors import NotMoorage, Unreachable, error_for
+from moorage.client.errors import NoAnswer, NotMoorage, Unreachable, error_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ class Transport:
 
         Raises:
             ApiError: the service refused; its subclass says why.
-            Unreachable: nobody answered.
+            Unreachable: nobody answered; `NoAnswer`: not in time.
             NotMoorage: the answer is not JSON.
         """
         content = None if body is None else msgspec.json.encode(body)
@@ -99,6 +99,8 @@ class Transport:
         try:
             url = self._url(path)
             answer = self._http.request(method, url, content=content, params=params, headers=sent)
+        except httpx.ReadTimeout as error:
+            raise NoAnswer(self._endpoint, "no answer in time") from error
         except httpx.TimeoutException as error:
             raise Unreachable(self._endpoint, "no answer in time") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
