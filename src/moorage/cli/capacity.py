@@ -113,7 +113,9 @@ def _heading(found: Capacity, one: Course) -> str:
 def _table(found: Capacity, one: Course) -> RenderableType:
     """A line where something changes."""
     exact = found.exact
-    columns = ["from", "class", *(["#total", "#reserved", "#allocated"] if exact else [])]
+    away = any(row.away for every in one.resources.values() for row in every)
+    known = ["#total", *(["#away"] if away else []), "#reserved", "#allocated"] if exact else []
+    columns = ["from", "class", *known]
     columns += ["#available", "#busy", *(["#fit"] if one.fit is not None else [])]
     counts = {row.at: row.count for row in one.fit or ()}
     rows: list[tuple[object, ...]] = []
@@ -130,11 +132,17 @@ def _table(found: Capacity, one: Course) -> RenderableType:
             continue
         told = here
         for number, (name, row) in enumerate(sorted(last.items())):
-            amounts = (row.total, row.reserved, row.allocated) if exact else ()
+            there = (row.total, row.away) if away else (row.total,)
+            amounts = (*there, row.reserved, row.allocated) if exact else ()
             fit = ((fits if number == 0 else None),) if one.fit is not None else ()
             when = minute(at) if number == 0 else ""
-            rows.append((when, name, *amounts, row.available, f"{row.busy:.0%}", *fit))
+            rows.append((when, name, *amounts, row.available, _busy(row), *fit))
     return table(columns, rows)
+
+
+def _busy(row: Amounts) -> str:
+    """A share; none of what is not there."""
+    return "-" if row.total == 0 else f"{row.busy:.0%}"
 
 
 class Fit(Command):

@@ -25,6 +25,7 @@ class Amounts(msgspec.Struct, frozen=True):
     available: int
     busy: float
     total: int | None = None
+    away: int | None = None
     reserved: int | None = None
     allocated: int | None = None
 

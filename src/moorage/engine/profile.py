@@ -34,6 +34,8 @@ class Profile:
 
     total: Steps
     """What may be booked, if nothing was: without hosts that are planned to be away."""
+    away: Steps
+    """What may not, since its hosts are planned to be away."""
     reserved: Steps
     """Booked for who is not there yet: holds, and leases of which nobody has claimed it."""
     allocated: Steps
@@ -54,7 +56,7 @@ def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Prof
     columns = snapshot.classes.get(name)
     if columns is None:
         nothing = Steps(np.array([window.start]), np.zeros(1, dtype=np.int64))
-        return Profile(nothing, nothing, nothing, nothing)
+        return Profile(nothing, nothing, nothing, nothing, nothing)
     some = _Some.of(snapshot, columns, hosts)
     booked = some.levels(columns.timed, window).mapped(lambda i, level: level + some.base[i])
     down = some.levels(columns.down, window)
@@ -62,8 +64,11 @@ def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Prof
     away, allocated, both = down.total(), taken.total(), booked.total()
     at = np.unique(np.concatenate((away.at, allocated.at, both.at)))
     reserved = Steps(at, both.on(at) - away.on(at) - allocated.on(at))
+    there = np.maximum(some.capacity, 0)
+    total = down.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0)).total()
     return Profile(
-        total=down.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0)).total(),
+        total=total,
+        away=Steps(total.at, int(there.sum()) - total.value),
         reserved=reserved,
         allocated=allocated,
         available=booked.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0)).total(),

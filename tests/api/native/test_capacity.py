@@ -87,6 +87,33 @@ def test_a_step_tells_the_worst_of_it(service: Service) -> None:
     assert [sum(one["resources"]["VCPU"][0][key] for one in parts) for key in ("reserved",)] == [12]
 
 
+def test_busy_is_a_part_of_what_is_there(service: Service) -> None:
+    leased(service, 2, "2026-11-21T12:00:00Z", "2026-11-21T18:00:00Z")
+    down = {"start": "2026-11-21T14:00:00Z", "end": "2026-11-21T20:00:00Z"}
+    window = {"kind": "maintenance", "hosts": ["h3", "h4"], **down}
+    made = service.call("POST", "/capacity/planned", {"window": window}, caller=OPERATOR)
+    assert made.status_code == 201, made.json
+    (every,) = asked(service, "/capacity", by="zone", **DAY)["capacity"]["parts"]
+    keys = ("total", "away", "reserved", "available", "busy")
+    rows = [(row["at"][11:16], *(row[k] for k in keys)) for row in every["resources"]["VCPU"]]
+    assert rows == [
+        ("09:00", 64, 0, 0, 64, 0.0),
+        ("12:00", 64, 0, 12, 52, 0.1875),
+        ("14:00", 32, 32, 12, 20, 0.375),
+        ("18:00", 32, 32, 0, 32, 0.0),
+        ("20:00", 64, 0, 0, 64, 0.0),
+    ]
+    (step,) = asked(service, "/capacity", step="P1D", **DAY)["capacity"]["parts"]
+    (row,) = step["resources"]["VCPU"]
+    assert [row[k] for k in keys] == [32, 32, 12, 20, 0.375]
+    parts = asked(service, "/capacity", by="host", zone="r2", **DAY)["capacity"]["parts"]
+    assert {one["domain"] for one in parts} == {"h3", "h4"}
+    gone = [part["resources"]["VCPU"][1] for part in parts]
+    assert [(row["total"], row["away"], row["busy"]) for row in gone] == [(0, 16, 1.0)] * 2
+    (rough,) = asked(service, "/capacity", caller=TENANT, **DAY)["capacity"]["parts"]
+    assert [row["busy"] for row in rough["resources"]["VCPU"]] == [0, 0.25, 0.375, 0, 0]
+
+
 def test_tenants_see_free_or_busy_and_rough_counts(service: Service) -> None:
     found = asked(service, "/capacity", caller=TENANT, flavor="m1.large", **DAY)["capacity"]
     (part,) = found["parts"]

@@ -19,11 +19,14 @@ class Amounts(Struct, frozen=True):
     busy: Annotated[
         float,
         Meta(
-            description="The part that cannot be had of the most there is in the whole time; to"
-            " tenants in eighths"
+            description="The part that cannot be had of what is there; 1 where nothing is. To"
+            " tenants in eighths, rounded up"
         ),
     ]
     total: Annotated[int | UnsetType, Meta(description="To be had if nothing was booked")] = UNSET
+    away: Annotated[
+        int | UnsetType, Meta(description="What hosts have that are to be away; not in the total")
+    ] = UNSET
     reserved: Annotated[
         int | UnsetType, Meta(description="Booked for who is not there: holds, leases not used")
     ] = UNSET

@@ -194,8 +194,7 @@ def _course(one: Course, seen: Sight) -> told.Course:
         domain=one.domain,
         hosts=one.hosts if seen.exact else UNSET,
         resources={
-            name: [_amounts(row, one.most[name], seen) for row in rows]
-            for name, rows in one.resources.items()
+            name: [_amounts(row, seen) for row in rows] for name, rows in one.resources.items()
         },
         fit=None
         if one.fits is None
@@ -203,12 +202,13 @@ def _course(one: Course, seen: Sight) -> told.Course:
     )
 
 
-def _amounts(row: Amounts, most: int, seen: Sight) -> told.Amounts:
+def _amounts(row: Amounts, seen: Sight) -> told.Amounts:
     return told.Amounts(
         at=format_instant(row.at),
         available=seen.count(row.available),
-        busy=seen.busy(most, row.available),
+        busy=seen.busy(row.busy),
         total=row.total if seen.exact else UNSET,
+        away=row.away if seen.exact else UNSET,
         reserved=row.reserved if seen.exact else UNSET,
         allocated=row.allocated if seen.exact else UNSET,
     )

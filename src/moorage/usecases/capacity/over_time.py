@@ -9,7 +9,9 @@ import numpy as np
 
 from moorage.domain.errors import InvalidDescription
 from moorage.engine.profile import counted, profile
+from moorage.engine.steps import Steps
 from moorage.usecases.capacity.scope import grid, hosts_of, parts_by, size_of, window_of
+from moorage.usecases.capacity.seen import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,9 +37,13 @@ class Amounts:
 
     at: Instant
     total: int
+    away: int
+    """What hosts have that are planned to be away: no part of the total."""
     reserved: int
     allocated: int
     available: int
+    busy: int
+    """The part of the total that cannot be had, in ten-thousandths, rounded up; all of nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +61,6 @@ class Course:
     domain: str | None
     hosts: int
     resources: Mapping[str, tuple[Amounts, ...]]
-    most: Mapping[str, int]
-    """The highest total of each class in the whole time."""
     fits: tuple[Fits, ...] | None
     """None where no size was asked about."""
 
@@ -112,16 +116,14 @@ def _course(
     step: Duration | None,
 ) -> Course:
     classes = sorted(size.resources) if size.resources else _classes(snapshot, part)
-    resources, most = {}, {}
+    resources = {}
     for name in classes:
         found = profile(snapshot, part.hosts, name, window)
-        most[name] = int(found.total.value.max())
         resources[name] = _every(found) if starts is None else _worst(found, starts, window.end)
     return Course(
         part.domain,
         int(part.hosts.sum()),
         resources,
-        most,
         _fits(snapshot, part, size, window, starts, step) if size.resources else None,
     )
 
@@ -136,7 +138,14 @@ def _classes(snapshot: Snapshot, part: Part) -> list[str]:
 
 def _every(found: Profile) -> tuple[Amounts, ...]:
     """A row for every instant at which something changes."""
-    functions = (found.total, found.reserved, found.allocated, found.available)
+    functions = (
+        found.total,
+        found.away,
+        found.reserved,
+        found.allocated,
+        found.available,
+        _busy(found),
+    )
     at = np.unique(np.concatenate([one.at for one in functions]))
     _check(len(at))
     return _rows(at, *(one.on(at) for one in functions))
@@ -146,18 +155,27 @@ def _worst(found: Profile, starts: Ints, end: Instant) -> tuple[Amounts, ...]:
     """A row for each step: the least there is, and the most that is taken, at any instant."""
     ends = np.r_[starts[1:], end]
 
-    def most(name: str) -> Ints:
-        one = getattr(found, name)
-        highest: Ints = -type(one)(one.at, -one.value).lowest(starts, ends)
+    def most(one: Steps) -> Ints:
+        highest: Ints = -Steps(one.at, -one.value).lowest(starts, ends)
         return highest
 
     return _rows(
         starts,
         found.total.lowest(starts, ends),
-        most("reserved"),
-        most("allocated"),
+        most(found.away),
+        most(found.reserved),
+        most(found.allocated),
         found.available.lowest(starts, ends),
+        most(_busy(found)),
     )
+
+
+def _busy(found: Profile) -> Steps:
+    """The share of what is there that cannot be had; where nothing is there, all of it."""
+    at = np.unique(np.concatenate((found.total.at, found.available.at)))
+    total, available = found.total.on(at), found.available.on(at)
+    share = -((available - total) * WHOLE // np.maximum(total, 1))
+    return Steps(at, np.where(total > 0, share, WHOLE))
 
 
 def _rows(at: Ints, *functions: Ints) -> tuple[Amounts, ...]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 EIGHTHS = 8
+WHOLE = 10_000
+"""A whole in the parts in which a share is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,6 @@ class Sight:
         """Whether the count is seen as it is."""
         return self.exact or number in self.buckets
 
-    def busy(self, total: int, available: int) -> float:
-        """The part that cannot be had of the most there is in the time looked at.
-
-        So a host that is away makes its zone busier.
-        """
-        share = 1 - available / total if total > 0 else 1.0
-        if self.exact:
-            return round(min(max(share, 0.0), 1.0), 4)
-        return min(max(-(-share * EIGHTHS // 1), 0.0), EIGHTHS) / EIGHTHS
+    def busy(self, share: int) -> float:
+        """The part that cannot be had of what is there, from ten-thousandths."""
+        return share / WHOLE if self.exact else -(-share * EIGHTHS // WHOLE) / EIGHTHS
