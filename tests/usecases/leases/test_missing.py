@@ -24,6 +24,7 @@ from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
 from moorage.usecases.allocate import allocate
 from moorage.usecases.claim import Second, claim
+from moorage.usecases.leases.view import remaining
 
 if TYPE_CHECKING:
     from moorage.usecases.leases.asking import Granted
@@ -44,6 +45,12 @@ def active(here: World) -> Granted:
 def claimed(here: World, made: Granted) -> None:
     second = Second(MemberName("web", 0), {"resources": {"VCPU": 4}})
     claim(here.service.parts, TENANT, made.decision.id, second, here.naming())
+
+
+def still(here: World, made: Granted) -> int:
+    """How many of its places can be claimed."""
+    store = here.service.store
+    return sum(one.remaining for one in remaining(store, store.lease(made.lease.id)))
 
 
 def drawn(here: World, made: Granted) -> None:
@@ -83,5 +90,8 @@ def test_a_place_is_not_taken_where_it_was_lost(
     here.service.store.commit(Changeset((left(3, "COMPUTE_STATUS_DISABLED"),)))
     with pytest.raises(WrongState, match=NONE):
         take(here, made)
+    assert still(here, made) == 0
     here.service.store.commit(Changeset((left(4),)))
+    assert still(here, made) == 1
     take(here, made)
+    assert still(here, made) == 0

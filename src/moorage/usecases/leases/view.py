@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.usecases.access import sees, visible_project
+from moorage.usecases.leases.health import without_place
 from moorage.usecases.leases.yielding import yielders
 from moorage.usecases.ports import Page
 from moorage.usecases.standing import MemberStatus, standing
@@ -30,7 +31,8 @@ _CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
 class Remaining:
     """What a reservation holds: places in all, those claimed, and those still to be claimed.
 
-    A place is neither once what nobody claimed has been freed, or its server is gone.
+    A place is neither once what nobody claimed has been freed, or its server is gone, and while
+    it is missing.
     """
 
     reservation: Reservation
@@ -106,17 +108,20 @@ def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[
     if lease.state is LeaseState.CLOSED:
         return _nothing(lease)
     stand = standing(snapshot, ensemble)
+    missing = without_place(snapshot, lease.decision_id)
     flavor = {role.name: role.flavor for role in ensemble.roles}
     found = []
     for one in lease.reservations:
-        states = [stand.of(m.name) for m in ensemble.members if m.name.role == one.role]
+        own = [member for member in ensemble.members if member.name.role == one.role]
+        states = [stand.of(member.name) for member in own]
+        sound = [stand.of(member.name) for member in own if member.uuid not in missing]
         found.append(
             Remaining(
                 reservation=one,
                 flavor=flavor.get(one.role),
                 count=len(states),
                 claimed=sum(status in _CLAIMED for status in states),
-                remaining=states.count(MemberStatus.HELD),
+                remaining=sound.count(MemberStatus.HELD),
             )
         )
     return tuple(found)
