@@ -23,6 +23,8 @@ class Sought:
     """None: at none of those that were looked at."""
     proved: bool
     """Whether every earlier start was refuted; without a start, whether every one was."""
+    unmoved: bool = True
+    """Whether that is so at least where nobody who could make room by moving does."""
 
 
 NOWHERE = Sought(None, proved=True)

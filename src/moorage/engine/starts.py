@@ -116,6 +116,36 @@ def plausible(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Boo
     return found
 
 
+def enough_in_all(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
+    """Which starts have enough free on all providers together, wherever that is.
+
+    So much is needed even where those who are there may change their places.
+
+    Args:
+        built: the request, stated for any window; all its members are to be placed.
+        snapshot: the fleet.
+        starts: the range and the windows' length.
+        at: [S] starts in the range, ascending.
+
+    Returns:
+        [S] False where it is proved that the request fits in that window in no arrangement.
+    """
+    found = np.ones(len(at), dtype=np.bool_)
+    counts = Counter(member.role for member in built.request.members)
+    needed: Counter[str] = Counter()
+    for role in built.request.roles:
+        for name, amount in _amounts(role).items():
+            needed[name] += amount * counts[role.name]
+    everywhere = np.where(snapshot.alive, 0, -1)
+    for name, amount in needed.items():
+        free = _free(snapshot, name, everywhere, starts, 1)
+        if amount and free is not None:
+            short = free[0].below(amount)
+            lacking = Tallies.meeting([short], starts.length, starts.first)
+            found &= lacking.turned(np.ones(1, dtype=np.int64)).at(at) >= 1
+    return found
+
+
 def _anywhere(built: Built) -> Bools:
     """[H] hosts that could hold a member of some role if they were empty."""
     masks = list(built.ground.eligible_rows.values())

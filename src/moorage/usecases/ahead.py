@@ -2,7 +2,8 @@
 
 Each start is judged as the request would be that names it: with the policies of all who keep others
 out then, and where a lease may displace preemptible users, without those who could be warned in
-time. Leases that have not started stay where they are.
+time. Leases that have not started stay where they are at first; then `sooner` looks for what comes
+of their making room.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from moorage.engine.earliest import NOWHERE, Sought, earliest
 from moorage.engine.starts import Starts, candidates, plausible
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.leases.yielding import aside, displaceable
+from moorage.usecases.sooner import sooner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
+    from moorage.usecases.trial import Trial
 
 NOBODY: Final[Mapping[str, frozenset[str]]] = {}
 """No host is barred."""
@@ -45,6 +48,9 @@ class Ahead:
     """Windows that start then or later may displace preemptible users; None: none may."""
     barred: Mapping[str, frozenset[str]] | None = None
     seed: int = 0
+    trial: Trial | None = None
+    """The request for any window; None: nobody moves for it, and then what is found is only
+    proved where moving others could not help."""
 
     def stated(self, starts: Starts, start: Instant, view: Snapshot) -> Built:
         """The problem of one window."""
@@ -71,14 +77,16 @@ def soonest(
     def remaining() -> float:
         return until - parts.stopwatch()
 
-    found = NOWHERE
-    for part, view in _parts(parts, ahead, starts):
+    found, ranges = NOWHERE, _parts(parts, ahead, starts)
+    for part, view in ranges:
         first = later and part.first == starts.first
         sought = _among(parts, ahead, part, view, remaining, later=first)
         found = Sought(sought.start, proved=found.proved and sought.proved)
         if found.start is not None:
             break
-    return found
+    found = replace(found, unmoved=found.proved)
+    after = starts.first if later else None
+    return sooner(parts, ahead, ranges, found, remaining, after=after)
 
 
 def _parts(parts: Parts, ahead: Ahead, starts: Starts) -> list[tuple[Starts, Snapshot]]:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from moorage.domain.errors import Busy, ProviderConflict
 from moorage.engine.build import state
 from moorage.engine.overlay import exchanged, worsens
+from moorage.engine.problem import Verdict
 from moorage.engine.terrain import survey
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import still_holds
 from moorage.usecases.kept import stranger_of
-from moorage.usecases.leases.replan import replanned
+from moorage.usecases.leases.replan import Replanned, replanned
 from moorage.usecases.leases.solitude import by_end, closed_at_first, ending_alone, solitudes
 from moorage.usecases.leases.untouched import seen_by
 from moorage.usecases.leases.yielding import (
@@ -87,6 +88,8 @@ class Look:
     """Leases that have not started and get other places for it."""
     preempted: tuple[Preempted, ...] = ()
     """Leases that give up their places for it; see `leases.outrank`."""
+    unsure: bool = False
+    """Whether it is not known that nobody can make room for it by moving."""
     clash: bool = False
     """Whether those who stay put cannot stay as long as is asked: nothing was looked for."""
 
@@ -136,11 +139,13 @@ class Looking:
                 whole.append(look)
                 refused = refused if look.clash else look
         assert first is not None, "there is always a way to look"
+        unsure = False
         for look in [] if plainly else whole:
             moving = self._moving(look, sight)
             if moving.found is not None:
                 return moving
-        return refused or first
+            unsure = unsure or moving.unsure
+        return replace(refused or first, unsure=unsure)
 
     def learn(
         self,
@@ -232,7 +237,9 @@ class Looking:
             time_limit=self._time_limit,
             seed=self._ask.seed,
         )
-        return look if found is None else replace(look, found=found.found, moved=found.moved)
+        if isinstance(found, Replanned):
+            return replace(look, found=found.found, moved=found.moved)
+        return replace(look, unsure=found is not Verdict.INFEASIBLE)
 
     def _until(self, look: Look, found: Found, view: Snapshot, keepers: Iterable[Ensemble]) -> Look:
         """The same answer with an end for each member whose place is promised to a lease."""

@@ -17,6 +17,8 @@ from moorage.usecases.leases.instead import instead, shorter
 from moorage.usecases.leases.obstacles import in_time, kept_out
 from moorage.usecases.leases.outrank import sufficient
 from moorage.usecases.looking import seen
+from moorage.usecases.proposal import Promise
+from moorage.usecases.trial import Trial
 
 if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
@@ -72,6 +74,8 @@ def _ahead(
         since = now + 2 * limits.notice
     length = FOREVER if period.end == FOREVER else period.end - period.start
     last = now + limits.horizon - (0 if length == FOREVER else length)
+    # A stay that begins later is what an offer is: nobody ends early for it.
+    promise = proposal.promise or Promise("", period, FOREVER, offered=True)
     ahead = Ahead(
         proposal.ensemble,
         look.built.request,
@@ -80,6 +84,7 @@ def _ahead(
         displacing_from=since,
         barred=proposal.barred,
         seed=ask.seed,
+        trial=Trial(parts, proposal, promise, ask, sight),
     )
     first = max(period.start, now)
     starts = Starts(first, max(first, last), length)

@@ -102,7 +102,7 @@ def widening(
 
     Nothing where the second would be no more than the first, or the first nothing.
     """
-    times = _times(snapshot, own)
+    times = planned_times(snapshot, own)
     near = [id_ for id_, one in times.items() if one.overlaps(period)]
     first = _movable(store, snapshot, near, times)
     if not first:
@@ -126,12 +126,12 @@ def planned_in(
     store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
 ) -> Sequence[Planned]:
     """The leases of a period that may move together, the earliest first; `own` do not count."""
-    times = _times(snapshot, own)
+    times = planned_times(snapshot, own)
     near = [id_ for id_, one in times.items() if one.overlaps(period)]
     return _movable(store, snapshot, near, times)
 
 
-def _times(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period]:
+def planned_times(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period]:
     """When the planned leases are, by the ids of their decisions; none of `own`."""
     return {
         one.decision: one.period

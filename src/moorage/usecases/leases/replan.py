@@ -64,7 +64,7 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     *,
     time_limit: Duration,
     seed: int,
-) -> Replanned | None:
+) -> Replanned | Verdict:
     """An answer to a request that has none while planned leases stay where they are.
 
     Args:
@@ -79,20 +79,21 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
         seed: the solver's.
 
     Returns:
-        None where there is none, or none was found in time.
+        `INFEASIBLE` where there is none, whichever of them move; `UNKNOWN` where none was found.
     """
     if any(role.groups for role in built.request.roles):
-        return None
-    request = built.request
+        return Verdict.INFEASIBLE
+    request, vain = built.request, Verdict.INFEASIBLE
     for planned in widening(store, snapshot, request.period, request.own_consumers):
         if worsens(_without(snapshot, planned), staying):
             continue
         found = _moving(
             solver, snapshot, built, keepers, staying, planned, time_limit=time_limit, seed=seed
         )
-        if found is not None:
+        if isinstance(found, Replanned):
             return found
-    return None
+        vain = found
+    return vain
 
 
 def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
@@ -105,7 +106,7 @@ def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
     *,
     time_limit: Duration,
     seed: int,
-) -> Replanned | None:
+) -> Replanned | Verdict:
     """The answer for which some of these leases move; see `replanned`."""
     view = exchanged(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
@@ -118,7 +119,7 @@ def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
     problem = joint(parties, view)
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is not Verdict.FEASIBLE:
-        return None
+        return outcome.verdict
     assert outcome.hosts is not None
     if not holds(problem, outcome.hosts[None, :])[0]:
         raise WrongAnswer(("the joint answer breaks the joint problem",))
@@ -133,7 +134,7 @@ def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
     for one in moved:
         instead |= one.planned.bookings(one.places)
     if staying and worsens(snapshot, instead):
-        return None
+        return Verdict.UNKNOWN
     return _checked(exchanged(snapshot, instead), built, founds[0], outcome, moved)
 
 
@@ -143,12 +144,12 @@ def _without(snapshot: Snapshot, planned: Sequence[Planned]) -> Snapshot:
 
 def _checked(
     view: Snapshot, built: Built, found: Found, outcome: Outcome, moved: tuple[Moved, ...]
-) -> Replanned | None:
+) -> Replanned | Verdict:
     """The answer judged once more with everybody where they are then."""
     there = state(built.request, survey(view, built.request), closed=built.closed)
     judged_there = still_holds(found, there)
     if judged_there is None:
-        return None
+        return Verdict.UNKNOWN
     timed = replace(judged_there.outcome, wall_ms=outcome.wall_ms)
     return Replanned(replace(judged_there, outcome=timed), moved)
 

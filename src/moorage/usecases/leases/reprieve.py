@@ -39,7 +39,7 @@ from moorage.usecases.joint import find, still_holds
 from moorage.usecases.leases.evict import warnings
 from moorage.usecases.leases.given_back import given_back
 from moorage.usecases.leases.planned import Moved, movable
-from moorage.usecases.leases.replan import elsewhere, party, replanned
+from moorage.usecases.leases.replan import Replanned, elsewhere, party, replanned
 from moorage.usecases.leases.sparing import SPARING, sparing
 from moorage.usecases.leases.yielding import (
     aside,
@@ -286,7 +286,7 @@ class _Search:
                 time_limit=_LIMIT,
                 seed=self._seed,
             )
-            if together is not None:
+            if isinstance(together, Replanned):
                 return self._better(together.found, together.moved)
         return self._fewer(staying)
 

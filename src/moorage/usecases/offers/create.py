@@ -31,6 +31,7 @@ from moorage.usecases.joint import Ask, request_for
 from moorage.usecases.leases.create import check_placeless
 from moorage.usecases.leases.edges import first_edges
 from moorage.usecases.leases.shaping import check_members
+from moorage.usecases.looking import Sight
 from moorage.usecases.offers.asking import Barred, OfferAsk, Offered
 from moorage.usecases.offers.bounds import bounded, bounds_of, check_held
 from moorage.usecases.offers.nothing import refuse
@@ -40,6 +41,7 @@ from moorage.usecases.quotas import check_quota
 from moorage.usecases.settle import settle, unplaced
 from moorage.usecases.soundness import check_names, check_policies
 from moorage.usecases.standing import standing
+from moorage.usecases.trial import Trial
 from moorage.usecases.waitlist.turn import Turn, turn_of_window
 
 if TYPE_CHECKING:
@@ -145,10 +147,10 @@ class _Making:
         Of windows that fit, those count that the project's quota allows.
         """
         first = self._bounds.first if not made else made[-1].terms.period.start
-        later, proved = bool(made), True
+        later, proved, known = bool(made), True, True
         for _ in range(_TRIES):
             sought = self._sought(first, later=later)
-            proved = proved and sought.proved
+            proved, known = proved and sought.proved, known and sought.unmoved
             if sought.start is None:
                 break
             start = sought.start + self._asked.lead
@@ -156,7 +158,7 @@ class _Making:
                 return again(self._parts, partial(self._held, start, made, proved=proved))
             except Infeasible:
                 # Somebody was quicker, or whoever could yield does not make room in fact.
-                first, later, proved = start, True, False
+                first, later, proved, known = start, True, False, False
             except QuotaExceeded as refused:
                 self._barred.append(Barred(Period(start, start + self._asked.duration), refused))
                 passes = self._passes(refused, start)
@@ -168,7 +170,7 @@ class _Making:
             return None
         if self._barred:
             raise self._barred[0].why
-        if not proved:
+        if not known:
             raise Busy("time ran out before a window was found, or a proof that there is none")
         raise refuse(
             self._parts,
@@ -177,6 +179,7 @@ class _Making:
             self._naming,
             lead=self._asked.lead,
             cleaning=self._asked.cleaning,
+            proved=proved,
             operator=self._caller.operator,
             stored=not self._dry_run,
         )
@@ -212,13 +215,19 @@ class _Making:
         members = frozenset(one.name for one in self._ensemble.members)
         stand = standing(snapshot, self._ensemble)
         whole = self._starts(self._bounds.first).whole
+        expires_at = snapshot.taken_at + self._bounds.hold
+        promise = Promise("", whole, expires_at, lead=self._asked.lead, offered=True)
+        proposal = Proposal(self._ensemble, None, unplaced(self._ensemble))
+        ask = Ask(objective=self._asked.objective, seed=self._asked.seed)
+        sight = Sight(snapshot, stand, keepers.ensembles)
         return Ahead(
             self._ensemble,
             request_for(self._ensemble, stand, members, whole, self._asked.objective),
             snapshot,
             keepers.ensembles,
-            displacing_from=snapshot.taken_at + self._bounds.hold + 2 * parts.limits.notice,
+            displacing_from=expires_at + 2 * parts.limits.notice,
             seed=self._asked.seed,
+            trial=Trial(parts, proposal, promise, ask, sight),
         )
 
     def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> Lease:

@@ -32,6 +32,7 @@ def refuse(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
     *,
     lead: Duration,
     cleaning: Duration,
+    proved: bool,
     operator: bool,
     stored: bool,
 ) -> Infeasible:
@@ -44,6 +45,7 @@ def refuse(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
         naming: the request.
         lead: how long after the beginning of what is booked the tenant's time begins.
         cleaning: how long before the end of it the tenant's ends.
+        proved: whether there is none however leases that have not started move for it.
         operator: whether who asks may know other projects' leases by their ids.
         stored: whether the explanation is kept.
     """
@@ -54,7 +56,9 @@ def refuse(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
     why = in_time(parts, why, built, ahead.snapshot, operator=operator, lease=True)
     if why.stage is not Stage.STATIC:
         first, last = format_instant(starts.first), format_instant(starts.last)
-        why = replace(why, note=f"no start from {first} to {last}: this is why not at the first")
+        unmoved = "" if proved else ", with leases where they are"
+        note = f"no start from {first} to {last}{unmoved}: this is why not at the first"
+        why = replace(why, note=note)
         latest = ahead.snapshot.taken_at + parts.limits.horizon - starts.length
         after = replace(starts, first=starts.last, last=max(latest, starts.last))
         why = foreseen(parts, why, ahead, built, after, lead=lead, cleaning=cleaning)

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy, Infeasible, QuotaExceeded
 from moorage.domain.leases import Lease, LeaseState
-from moorage.domain.period import Period
+from moorage.domain.period import FOREVER, Period
 from moorage.engine.starts import Starts
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.ahead import Ahead, soonest
-from moorage.usecases.joint import request_for
+from moorage.usecases.joint import Ask, request_for
+from moorage.usecases.looking import Sight
+from moorage.usecases.proposal import Promise, Proposal
 from moorage.usecases.quotas import check_quota, judged_by
+from moorage.usecases.settle import unplaced
 from moorage.usecases.standing import standing
+from moorage.usecases.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +81,15 @@ def ahead_of(
     """What is looked for over a range, in a snapshot beside those who keep others out."""
     snapshot, keepers = seen
     members = frozenset(one.name for one in ensemble.members)
-    stand = standing(snapshot, ensemble)
+    stand, terms = standing(snapshot, ensemble), entry.terms
+    promise = Promise(
+        *(entry.id, starts.whole, FOREVER),
+        cleaning=terms.cleaning,
+        lead=terms.lead,
+        priority=terms.priority,
+    )
+    proposal = Proposal(ensemble, None, unplaced(ensemble), outranks=terms.priority)
+    ask = Ask(objective=entry.objective, seed=entry.seed)
     return Ahead(
         ensemble,
         request_for(ensemble, stand, members, starts.whole, entry.objective),
@@ -85,6 +97,7 @@ def ahead_of(
         keepers,
         displacing_from=snapshot.taken_at + 2 * parts.limits.notice,
         seed=entry.seed,
+        trial=Trial(parts, proposal, promise, ask, Sight(snapshot, stand, tuple(keepers))),
     )
 
 
@@ -115,13 +128,13 @@ def first_that_fits(
         Busy: time ran out before one was found, or a proof that there is none.
         QuotaExceeded: its project may not have any.
     """
-    later, proved = False, True
+    later, known = False, True
     for _ in range(_TRIES):
         keepers = parts.store.keepers().ensembles
         starts = starts_of(entry, first, entry.latest)
         ahead = ahead_of(parts, ensemble, starts, (parts.store.snapshot(), keepers), entry)
         sought = soonest(parts, ahead, starts, time_limit=parts.limits.time_limit, later=later)
-        proved = proved and sought.proved
+        known = known and sought.unmoved
         if sought.start is None:
             break
         start = sought.start + entry.terms.lead
@@ -135,6 +148,6 @@ def first_that_fits(
         except Infeasible:
             # Somebody was quicker, or whoever could yield does not make room in fact.
             first, later = start, True
-    if not proved:
+    if not known:
         raise Busy("time ran out before a window was found, or a proof that there is none")
     raise NoWindow("no start of the range will do", explanation=None)
