@@ -1,5 +1,6 @@
 """What every test shares: hypothesis profiles, and no surprise from the environment."""
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -33,8 +34,10 @@ pytest_plugins = [
     "tests.servers.mariadb",
     "tests.watchdog",
     "tests.schema_once",
+    "tests.made_once",
 ]
-"""Servers that tests in several places share, started when first asked for; and who ends a test."""
+"""Servers that tests in several places share, started when first asked for; who ends a test; and
+what is made once instead of for each."""
 
 # A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the
 # tests that send one to a program need the default.
@@ -56,3 +59,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda one: (one.path not in slow, one.path not in starting, -tests[one.path], one.path)
     )
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over modules and tests: they stay until the end."""
+    gc.collect()
+    gc.freeze()

@@ -6,6 +6,7 @@ import json
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -28,6 +29,7 @@ from moorage.usecases.ports import Caller
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from falcon import App
     from falcon.testing import Result
 
     from moorage.domain.period import Duration, Instant
@@ -87,8 +89,6 @@ class Service:
         self.parts = Parts(
             self.store, Portfolio(CpSat()), ids, limits or Limits(), time.monotonic, time.sleep
         )
-        self.app = create_app(self.parts, clock=self.clock)
-        self._client = TestClient(self.app)
         if fleet:
             for part in parts_of(expand(read_fleet(fleet))):
                 load_fleet(self.store, OPERATOR, part)
@@ -96,6 +96,15 @@ class Service:
     def close(self) -> None:
         """Close the ledger."""
         self.store.close()
+
+    @cached_property
+    def app(self) -> App[Any, Any]:
+        """The application; made when first asked for, as half of its users only use the ledger."""
+        return create_app(self.parts, clock=self.clock)
+
+    @cached_property
+    def _client(self) -> TestClient:
+        return TestClient(self.app)
 
     def call(  # noqa: PLR0913 - what an HTTP request is made of
         self,
