@@ -54,6 +54,16 @@ def test_help_imports_neither_network_nor_tables() -> None:
     assert ran.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_call_of_the_service_imports_no_extras_of_the_network_library() -> None:
+    code = (
+        "import sys; from moorage.cli.main import main;"
+        "sys.argv[1:] = ['--endpoint', 'http://127.0.0.1:1', 'lease', 'list']; main();"
+        "print([one for one in ('httpx', 'click', 'h2') if sys.modules.get(one)])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "['httpx']"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

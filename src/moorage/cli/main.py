@@ -11,10 +11,16 @@ if TYPE_CHECKING:
 
 _INTERRUPTED: Final = 130
 _BROKEN_PIPE: Final = 141
+_EXTRAS: Final = ("click", "h2")
+"""What httpx imports where somebody has installed it, for a program and a protocol not used here:
+a quarter of a command's start."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `moorage` program: run a command line, return the exit status."""
+    if argv is None:  # the process is this program's alone
+        for name in _EXTRAS:
+            sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # "there is no such module"
     try:
         from moorage.cli.program import Program
 
