@@ -6,9 +6,9 @@ imported, empty classes stand where pandas would be: all that is asked of them t
 
 from __future__ import annotations
 
+import importlib
 import sys
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cp_model"]
 
-_MODULE: Final = "ortools.sat.python.cp_model"
 _NAMES: Final = ("DataFrame", "Index", "Series")
 
 
@@ -25,8 +24,8 @@ def _imported() -> ModuleType:
     """OR-Tools' module; with pandas itself where that is in use already, or more of it is asked."""
     if "pandas" not in sys.modules:
         with suppress(AttributeError), _stood_in_for():  # raised by another version of OR-Tools
-            return import_module(_MODULE)
-    return import_module(_MODULE)
+            return importlib.import_module("ortools.sat.python.cp_model")
+    return importlib.import_module("ortools.sat.python.cp_model")
 
 
 @contextmanager
