@@ -76,7 +76,10 @@ demo-leases: install  ## leases, really run: an operator's month on an edge site
 serve: install  ## start a server on an embedded database, for use
 	$(BIN)/moorage serve
 
-test: install lint unit docs  ## everything: lint, types, layers, tests, documentation
+# mypy keeps one core busy, and for as long as everything else beside the tests together takes.
+test: install  ## everything: lint, types, layers, tests, documentation
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs keystone
+	$(MAKE) --no-print-directory unit
 
 lint: install types imports  ## ruff, mypy, import contracts, dependencies
 	$(BIN)/ruff check .
