@@ -105,7 +105,8 @@ def test_no_answer_refuses_or_allows_as_the_operator_says(
 ) -> None:
     here = world(64)
     with receiving(answering) as receiver:
-        checked_by(here, receiver.url, timeout=0.2)
+        # A machine may be busy: only who is to be late is given little time.
+        checked_by(here, receiver.url, timeout=0.2 if answering is slow else 20.0)
         with pytest.raises(Busy, match=why):
             here.lease(1, 3)
         assert here.service.store.leases(project_id=None) == []
