@@ -9,7 +9,7 @@ from moorage.cli.times import minute
 from moorage.policies.ideal import usual_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from moorage.client.structs import (
         Assignment,
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 SEPARATOR = "  "
 PREEMPTED = "preempted"
 """Why a stay ends that makes way for a lease."""
-_WHY = {PREEMPTED: "makes way for a lease", "lease": "its lease ends"}
+AWAY = "away"
+"""Why one ends whose host is planned to be away."""
+_WHY = {
+    PREEMPTED: "makes way for a lease",
+    "lease": "its lease ends",
+    AWAY: "its host is away then",
+}
 MOST = 3
 """Members that are named in one line, of those who end early."""
 
@@ -63,15 +69,21 @@ def stay(decision: Decision) -> list[str]:
     bounded = [f"stays until {minute(end)}"] if end and decision.lease_id is None else []
     if not decision.preemptible:
         return bounded
+    told = _early(decision, {None, PREEMPTED}, "makes way for leases")
+    told += _early(decision, {AWAY}, "hosts are away later")
+    return [*bounded, "preemptible", *told]
+
+
+def _early(decision: Decision, because: Collection[str | None], word: str) -> list[str]:
+    """Which members end early because of one thing: `makes way for leases: web[1] until ...`."""
     early = sorted(
         (one.until, one.member)
         for one in decision.assignments
-        if one.until and one.until_because in {None, PREEMPTED}
+        if one.until and one.until_because in because
     )
-    makes_way = [f"{member} until {minute(until)}" for until, member in early[:MOST]]
+    first = [f"{member} until {minute(until)}" for until, member in early[:MOST]]
     more = [f"{len(early) - MOST} more later"] if len(early) > MOST else []
-    told = [f"makes way for leases: {', '.join([*makes_way, *more])}"] if early else []
-    return [*bounded, "preemptible", *told]
+    return [f"{word}: {', '.join([*first, *more])}"] if early else []
 
 
 def until(one: Member | Assignment) -> str:

@@ -183,6 +183,8 @@ class Decision:
     endings: Mapping[MemberName, Instant] = field(default_factory=lambda: MappingProxyType({}))
     """Preemptible members whose stay ends before `period` does, for a lease that needs their
     places, and when; as it was decided: later they may get time back, or less."""
+    away: tuple[MemberName, ...] = ()
+    """Of these, those whose host is planned to be away from then on: no lease needs the place."""
 
     def state_at(self, now: Instant) -> DecisionState:
         """The state as it is at `now`, though nobody has recorded the lapse yet."""

@@ -139,6 +139,7 @@ DECISION: Final = record(
     max_additional=table(PLAIN),
     at_least=_NAMES,
     endings=table(PLAIN, key=_MEMBER_NAME),
+    away=each(_MEMBER_NAME),
 )
 
 CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)

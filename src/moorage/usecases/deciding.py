@@ -99,6 +99,7 @@ def decision_for(
         priority=ask.priority if proposal.promise is None else proposal.promise.priority,
         lease_id=None if proposal.promise is None else proposal.promise.lease_id,
         endings=MappingProxyType({name: one.end for name, one in answer.look.endings.items()}),
+        away=tuple(n for n, one in sorted(answer.look.endings.items()) if one.yields_to is None),
     )
 
 

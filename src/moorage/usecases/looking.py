@@ -21,11 +21,12 @@ from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import still_holds
 from moorage.usecases.kept import stranger_of
 from moorage.usecases.leases.replan import Replanned, replanned
-from moorage.usecases.leases.solitude import by_end, closed_at_first, ending_alone, solitudes
+from moorage.usecases.leases.solitude import closed_at_first, ending_alone, solitudes
 from moorage.usecases.leases.untouched import seen_by
 from moorage.usecases.leases.yielding import (
     NoLease,
     aside,
+    by_end,
     displaceable,
     displaced,
     ending,

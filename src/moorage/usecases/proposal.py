@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Where a preemptible member's stay ends before its time, for a lease that begins there."""
+    """Where a preemptible member's stay ends before its time: for a lease, or as its host goes."""
 
     end: Instant
-    yields_to: str
+    yields_to: str | None
+    """The lease that begins there; None: the host is planned to be away from then on."""
     on: frozenset[str] = frozenset()
     """Providers by whose bookings that is known: when these change it may be another end, or none.
     """

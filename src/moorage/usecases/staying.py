@@ -44,10 +44,10 @@ def rebooked(
 
 
 def _kept(booking: Booking, period: Period, now: Instant) -> Booking:
-    """A hold for another period; one that ends for a lease ends there still."""
+    """A hold for another period; one that ends before its time ends there still."""
     begun = booking.period.start <= now and period.start <= now
     start = booking.period.start if begun else period.start
-    if booking.yields_to is None:
+    if booking.declared_end is None:
         return replace(booking, period=Period(start, period.end))
     end = min(booking.period.end, period.end)
     return replace(booking, period=Period(start, end), declared_end=period.end)

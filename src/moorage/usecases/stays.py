@@ -21,12 +21,12 @@ from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE, wish_of
 from moorage.engine.stays import with_plenty, within
 from moorage.usecases.leases.asking import Displaced
 from moorage.usecases.leases.evict import warnings
-from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
-from moorage.usecases.leases.yielding import NoLease, ending
+from moorage.usecases.leases.solitude import ending_alone, solitudes
+from moorage.usecases.leases.yielding import NoLease, by_end, ending
 from moorage.usecases.standing import bookings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from moorage.domain.changes import Change, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble
@@ -130,9 +130,10 @@ def making_way(
 ) -> Way:
     """A preemptible server's write, ending in time for the first lease that needs its place.
 
-    That is one which needs the room, or which will have the host to itself. The write stays as it
-    is where no lease is in its way, and where it could not run for the notice at least or the
-    lease lets nobody in before; then the commit judges, which knows of room and of no policy.
+    Or when its host is planned to be away, if that comes first. Such a lease is one which needs the
+    room, or which will have the host to itself. The write stays as it is where neither is in its
+    way, and where it could not run for the notice at least or the lease lets nobody in before;
+    then the commit judges, which knows of room and of no policy.
 
     Args:
         store: where leases are.
@@ -158,6 +159,9 @@ def making_way(
         found = min((one for one in (crowded, alone) if one is not None), key=by_end, default=None)
         if found is None:
             return Way((write,))
+        if found.yields_to is None:
+            bounded = replace(write, stay=replace(write.stay, until=found.end))
+            return Way((bounded,), _revisions(snapshot, taken.keys()))
         lease = store.lease(found.yields_to)
         placement = store.decision(lease.decision_id)
     except (NoLease, NotFound):
@@ -169,9 +173,11 @@ def making_way(
     had = next((one.decision for one in bookings_of(snapshot, owner.uuid)), None)
     yields = Displaced(owner.uuid, owner.project_id, found.end, declared, decision=had)
     told = warnings(store, (yields,), replace(placement, created_at=now))
-    relied = taken.keys() | found.on
-    revisions = {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in sorted(relied)}
-    return Way((bounded, *told), revisions)
+    return Way((bounded, *told), _revisions(snapshot, taken.keys() | found.on))
+
+
+def _revisions(snapshot: Snapshot, providers: Iterable[str]) -> Mapping[str, int]:
+    return {uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in sorted(providers)}
 
 
 def _alone(

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 
-from tests.usecases.leases.conftest import World, named
+from tests.usecases.leases.conftest import World, described, named
 
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.ensembles import MemberName
-from moorage.domain.period import MINUTE
-from moorage.testing.service import TENANT
+from moorage.domain.period import MINUTE, format_instant
+from moorage.domain.virtual import PREEMPTIBLE
+from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.allocate import allocate
 from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.claim import Second, claim
 from moorage.usecases.claim_outcome import activate
 from moorage.usecases.hold import renew
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.ends import Because, ends_as_decided, ends_of
+from moorage.usecases.standing import standing
 
 Make = Callable[..., World]
 
@@ -64,3 +67,43 @@ def test_a_renewed_hold_and_its_server_yield_as_before(world: Make) -> None:
     booking = here.booking(named(1))
     assert booking.period.end == here.at(3) - 5 * MINUTE
     assert (booking.preemptible, booking.yields_to) == (True, lease.lease.id)
+
+
+def away(here: World, *hosts: int, start: float, end: float) -> None:
+    """Plan that hosts are away for some hours."""
+    body = {"kind": "maintenance", "hosts": [f"h{number}" for number in hosts]}
+    between = {"start": format_instant(here.at(start)), "end": format_instant(here.at(end))}
+    answer = here.service.call(
+        "POST", "/capacity/planned", {"window": body | between}, caller=OPERATOR
+    )
+    assert answer.status_code == 201, answer.json
+
+
+def test_a_preemptible_stay_lasts_until_its_host_is_away_or_a_lease_needs_it(world: Make) -> None:
+    here = world(32, 32, 32, 32)
+    away(here, 2, 3, start=3000, end=3024)
+    here.server(28, 0, preemptible=True)
+    apart = {"name": "apart", "type": "anti-affinity", "members": ["web"]}
+    lease = here.lease(3030, 3032, body=described(vcpu=8, members=3, policies=[apart]))
+    made = here.ensemble(28, 3, preemptible=True)
+    assert made.decision is not None
+    booked = [here.booking(member.uuid) for member in made.ensemble.members]
+    booked.sort(key=lambda one: here.hosts.index(one.provider))
+    ends = [(one.period.end, one.yields_to) for one in booked]
+    needed = (here.at(3030) - 5 * MINUTE, lease.lease.id)
+    assert ends == [needed, (here.at(3000), None), (here.at(3000), None)]
+    because = {end.at: end.because for end in ends_as_decided(made.decision).values()}
+    assert because == {needed[0]: Because.PREEMPTED, here.at(3000): Because.AWAY}
+    renew(here.service.parts, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
+    stand = standing(here.service.store.snapshot(), made.ensemble)
+    assert {end.at: end.because for end in ends_of(here.service.store, stand).values()} == because
+
+
+def test_a_preemptible_server_ends_when_its_host_is_away(world: Make) -> None:
+    here = world(32)
+    away(here, 0, start=24, end=48)
+    owner = Consumer(named(1), "project-z", "zoe", "INSTANCE")
+    given = {here.hosts[0]: {"VCPU": 28, PREEMPTIBLE: 1}}
+    parts = here.service.parts
+    allocate(parts.store, [ReplaceAllocations(owner, given, None)], ids=parts.ids)
+    assert here.booking(named(1)).period.end == here.at(24)

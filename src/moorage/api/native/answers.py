@@ -46,10 +46,11 @@ class Role(Struct, frozen=True):
 
 
 UntilBecause: TypeAlias = Annotated[
-    Literal["declared", "lease", "preempted"],
+    Literal["declared", "lease", "preempted", "away"],
     Meta(
         description="declared: its owner has said so, or the operator; lease: its own lease ends;"
-        " preempted: it makes way for a lease that needs its place"
+        " preempted: it makes way for a lease that needs its place; away: its host is planned to"
+        " be away then"
     ),
 ]
 

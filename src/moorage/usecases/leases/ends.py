@@ -29,6 +29,8 @@ class Because(StrEnum):
     """Its own lease ends."""
     PREEMPTED = "preempted"
     """It makes way for a lease that needs its place."""
+    AWAY = "away"
+    """Its host is planned to be away then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ def ends_of(
         end = End(first.period.end, Because.DECLARED)
         if first.yields_to is not None:
             end = End(first.period.end, Because.PREEMPTED)
+        elif first.declared_end is not None:
+            end = End(first.period.end, Because.AWAY)
         elif first.decision is not None:
             if first.decision not in leases:
                 leases[first.decision] = _lease_of(store, first.decision)
@@ -70,7 +74,10 @@ def ends_of(
 
 def ends_as_decided(decision: Decision) -> Mapping[MemberName, End]:
     """The ends that a decision would give its members, of one that is not written."""
-    early = {name: End(at, Because.PREEMPTED) for name, at in decision.endings.items()}
+    early = {
+        name: End(at, Because.AWAY if name in decision.away else Because.PREEMPTED)
+        for name, at in decision.endings.items()
+    }
     if decision.period.open_ended or decision.lease_id is not None:
         return MappingProxyType(early)
     usual = End(decision.period.end, Because.DECLARED)

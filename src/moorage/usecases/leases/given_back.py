@@ -12,8 +12,8 @@ from moorage.domain.changes import EndBookings
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.overlay import exchanged
 from moorage.usecases.leases.evict import reprieve
-from moorage.usecases.leases.solitude import by_end, ending_alone, solitudes
-from moorage.usecases.leases.yielding import NoLease, ending, yielders
+from moorage.usecases.leases.solitude import ending_alone, solitudes
+from moorage.usecases.leases.yielding import NoLease, by_end, ending, yielders
 from moorage.usecases.writing import hold_booking
 
 if TYPE_CHECKING:

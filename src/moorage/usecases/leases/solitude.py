@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.kept import EXCLUSIVE, kept_from, kept_hosts
-from moorage.usecases.leases.yielding import NoLease, last_end, lease_from
+from moorage.usecases.leases.yielding import NoLease, by_end, last_end, lease_from
 from moorage.usecases.proposal import Ending
 from moorage.usecases.standing import bookings_of
 
@@ -108,11 +108,6 @@ def ending_alone(
             raise NoLease
         found.append(Ending(end, one.lease, one.on))
     return min(found, key=by_end, default=None)
-
-
-def by_end(ending: Ending) -> tuple[Instant, str]:
-    """Of two ends that both have to be, the earlier one counts."""
-    return ending.end, ending.yields_to
 
 
 def closed_at_first(

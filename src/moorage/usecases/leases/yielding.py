@@ -220,7 +220,7 @@ def ending(
     stay: Period,
     notice: Duration,
 ) -> Ending | None:
-    """Where a stay has to end because a lease begins on one of its providers.
+    """Where a stay has to end: a lease begins on one of its providers, or that is away then.
 
     Args:
         lease_of: the lease of a decision, by their ids.
@@ -233,21 +233,28 @@ def ending(
         None where there is room for all of `stay`.
 
     Raises:
-        NoLease: what is in the way is no lease, or cannot be waited for.
+        NoLease: what is in the way is neither, or cannot be waited for.
     """
     now = snapshot.taken_at
-    found: list[tuple[Instant, str]] = []
+    found: list[Ending] = []
     for provider, amounts in taken.items():
         state = snapshot.state(snapshot.row_of[provider])
         at = overflow(state, state.bookings, amounts, stay, now)
         if at is None:
             continue
         lease = lease_from(lease_of, (one for one in state.bookings if one.period.start == at))
-        end = last_end(now, at, notice)
-        if lease is None or end is None:
+        # Nobody has to be gone before a host goes: who is there then has been told so by his end.
+        away = lease is None and any(one.start == at for one in state.down)
+        end = at if away and at - notice >= now else last_end(now, at, notice)
+        if end is None or not (away or lease):
             raise NoLease
-        found.append((end, lease))
-    return Ending(*min(found), on=frozenset(taken)) if found else None
+        found.append(Ending(end, lease, frozenset(taken)))
+    return min(found, key=by_end, default=None)
+
+
+def by_end(ending: Ending) -> tuple[Instant, str]:
+    """Of two ends that both have to be, the earlier one counts."""
+    return ending.end, ending.yields_to or ""
 
 
 class NoLease(Exception):
