@@ -3,9 +3,11 @@
     python -m benchmarks.month                        # the month of the documentation
     python -m benchmarks.month --hosts 100 --days 10  # a smaller one, to try it
     python -m benchmarks.month --write                # keep what was found, and the picture
+    python -m benchmarks.month --folder month.run     # go on there, should it be interrupted
 
 Every way runs in a process of its own, as many at a time as there are processors. Everything is
-made from the seed: the same command finds the same numbers.
+made from the seed: the same command finds the same numbers, but for searches that the solver gives
+up when their time is over.
 """
 
 from __future__ import annotations
@@ -17,15 +19,17 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.month.kept import Kept
 from benchmarks.month.pictures import picture
 from benchmarks.month.plan import month
 from benchmarks.month.report import fewer, table
 from benchmarks.month.ways import WAYS
-from benchmarks.month.world import WARM_UP, World
+from benchmarks.month.world import WARM_UP
 
 from moorage.domain.period import DAY
 
@@ -42,6 +46,9 @@ class Size:
     hosts: int
     days: int
 
+    def __str__(self) -> str:
+        return f"seed-{self.seed}-hosts-{self.hosts}-days-{self.days}"
+
 
 def main() -> int:
     """Run the ways asked for; the exit status is 1 if a lease was late."""
@@ -52,12 +59,17 @@ def main() -> int:
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--write", action="store_true", help="keep results.json and the picture")
+    parser.add_argument(
+        "--folder", type=Path, help="where every day is kept, and gone on from; else nothing is"
+    )
+    parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="ways run at a time")
     args = parser.parse_args()
     if args.days * DAY <= WARM_UP:
         parser.error(f"a month has more than {WARM_UP // DAY} days, which are not looked at")
     size = Size(args.seed, args.hosts, args.days)
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        runs = [pool.submit(live, size, name) for name in args.ways]
+    with tempfile.TemporaryDirectory() as passing, ProcessPoolExecutor(args.at_once) as pool:
+        folder = (args.folder or Path(passing)).resolve() / str(size)
+        runs = [pool.submit(live, size, name, folder / name) for name in args.ways]
         results = {name: run.result() for name, run in zip(args.ways, runs, strict=True)}
     print("\n".join(table(results)))
     if "moorage" in results:
@@ -68,15 +80,44 @@ def main() -> int:
     return 1 if any(found["counts"].get("leases late") for found in results.values()) else 0
 
 
-def live(size: Size, name: str) -> dict[str, Any]:
+def live(size: Size, name: str, folder: Path) -> dict[str, Any]:
     """One way, to its end; in a process of its own."""
-    began = time.process_time()
+    kept = Kept(folder)
+    if (found := kept.finished()) is not None:
+        return found
     asked = month(size.seed, hosts=size.hosts, days=size.days)
-    with tempfile.TemporaryDirectory() as folder:
-        world = World(asked, WAYS[name], f"sqlite:///{folder}/ledger.db", say)
-        found = world.live()
-        world.service.close()
-    return found.as_json() | {"cpu_s": round(time.process_time() - began)}
+    began = time.process_time()
+    world, before = kept.world(asked, WAYS[name])
+    pace = Pace(name, size.days, world.day)
+    for day in world.live():
+        cpu_s = before + time.process_time() - began
+        pace.tell(day, cpu_s, world.line())
+        kept.day(world, cpu_s)
+    found = world.found.as_json() | {"cpu_s": round(before + time.process_time() - began)}
+    world.service.close()
+    kept.finish(found)
+    return found
+
+
+@dataclass
+class Pace:
+    """Tells after every day how it stands, and when it will be over at the pace of that day."""
+
+    name: str
+    days: int
+    day: int
+    at: float = field(default_factory=time.monotonic)
+
+    def tell(self, day: int, cpu_s: float, line: str) -> None:
+        """A day is over."""
+        now = time.monotonic()
+        left = (now - self.at) / (day - self.day) * (self.days - day)
+        self.day, self.at = day, now
+        over = datetime.now().astimezone() + timedelta(seconds=left)
+        say(
+            f"{self.name}: day {day} of {self.days}, {cpu_s:,.0f} s of processor time, {line};"
+            f" over at about {over:%H:%M:%S}"
+        )
 
 
 def keep(size: Size, results: dict[str, dict[str, Any]]) -> None:

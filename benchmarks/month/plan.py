@@ -10,7 +10,7 @@ how many hours a server is gone at the latest, and is 1.2 to 3 times too careful
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -57,6 +57,8 @@ class ServerAsked:
     hours: int
     """After so many its owner says that it is gone at the latest."""
     preemptible: bool
+    number: int = 0
+    """Which of the month's, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def month(
     capacity = hosts * HOST_VCPU
     leases = sorted(_leases(dice, capacity * days * DAY * leased, days), key=lambda one: one.at)
     servers = sorted(_servers(dice, capacity * loose, days), key=lambda one: one.at)
-    return Month(seed, hosts, days, tuple(leases), tuple(servers))
+    numbered = (replace(one, number=number) for number, one in enumerate(servers))
+    return Month(seed, hosts, days, tuple(leases), tuple(numbered))
 
 
 def _leases(dice: Random, wanted: float, days: int) -> Iterator[LeaseAsked]:

@@ -2,18 +2,18 @@
 
 Servers are created as Nova creates them, by candidates and a write, and their flavors say their
 terms by classes; leases are asked of the use case behind `POST /v1/leases`. Time goes from tick to
-tick, and at each the service's workers do what is due.
+tick, and at each the service's workers do what is due. Nothing depends on how fast this machine
+is, but for searches that the solver gives up when their time is over.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from itertools import count, islice
+from itertools import islice
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -47,14 +47,13 @@ from moorage.workers import effects
 from moorage.workers.expiry import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from benchmarks.month.plan import Month
     from benchmarks.month.ways import Way
 
     from moorage.domain.effects import Effect
-    from moorage.domain.leases import Lease
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Instant
     from moorage.domain.resources import Amounts
     from moorage.engine.candidates import Candidate
     from moorage.engine.snapshot import Snapshot
@@ -69,6 +68,8 @@ RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
 CANDIDATES: Final = 3
 RACK: Final = 25
 _ROUNDS: Final = 50
+_READING: Final = 0.001
+"""Seconds that the stopwatch moves on whenever somebody looks at it."""
 
 
 @dataclass(slots=True)
@@ -81,6 +82,10 @@ class Server:
     since: Instant = 0
 
 
+Happening: TypeAlias = "tuple[Instant, int, Callable[..., None], tuple[object, ...]]"
+"""When, in which order, which of a world's methods, and with what."""
+
+
 @dataclass
 class Work:
     """The use cases of effects, for the workers."""
@@ -89,12 +94,12 @@ class Work:
 
     def carry_out(self, effect: Effect) -> object:
         """See `CarryOut`."""
-        return carry_out(self.world.service.parts, self.world.outside, effect)
+        return carry_out(self.world.parts, self.world.outside, effect)
 
     def postpone(self, effect: Effect, problem: str) -> None:
         """See `CarryOut`."""
         self.world.found.counts[f"effects put off: {effect.kind}"] += 1
-        postpone(self.world.service.parts, self.world.outside, effect, problem)
+        postpone(self.world.parts, self.world.outside, effect, problem)
 
 
 @dataclass
@@ -104,50 +109,62 @@ class World:
     month: Month
     way: Way
     database: str
-    told: Callable[[str], object]
+    fleet: str
+    """The fleet as a file; nothing where the database has it."""
     found: Found = field(default_factory=Found)
 
     def __post_init__(self) -> None:
         limits = Limits(explanation_budget=1, time_limit=2 * SECOND)
-        self.service = Service(fleet(self.month, self.way), limits=limits, database=self.database)
-        self.begin = self.service.clock.now()
+        self.service = Service(self.fleet, limits=limits, database=self.database)
+        self.readings = 0
+        # What rests for a while in vain rests by the month's time, and is looked for again.
+        self.parts = replace(self.service.parts, stopwatch=self._stopwatch)
+        self.begin = self.now = self.service.clock.now()
         self.outside = Outside(tell=self._hear, end=self._end, hook=self._hear)
         self.work = Work(self)
-        self.lookout = Lookout(self.service.parts)
+        self.lookout = Lookout(self.parts)
         self.lifetimes = Lifetimes(notice=limits.notice)
         self.servers: dict[str, Server] = {}
         self.waiting: dict[int, ServerAsked] = {}
-        """Who got no server and will ask again."""
+        """Who got no server and will ask again, by number."""
         self.since: dict[int, Instant] = {}
-        """Since when those ask whose servers were ended."""
+        """Since when those ask whose servers were ended, by number."""
         self.levels = {True: 0, False: 0}
         """VCPU in use: by leased servers, by others."""
-        self._numbers = count(1)
+        self.numbers = 0
+        self.queue: list[Happening] = []
         self._queries: dict[tuple[tuple[str, int], ...], CandidateQuery] = {}
-        self._queue: list[tuple[Instant, int, Callable[[], None]]] = []
 
     # --- what happens ---------------------------------------------------------------------------
 
-    def live(self) -> Found:
-        """The whole month."""
+    def start(self) -> None:
+        """Get to know what will be asked for."""
         for lease in self.month.leases:
-            self._at(self.begin + lease.at, partial(self._grant, lease))
+            self._at(self.begin + lease.at, World._grant, lease)
         for server in self.month.servers:
-            self._at(self.begin + server.at, partial(self._boot, server))
-        end = self.begin + self.month.days * DAY
-        for now in range(self.begin, end, TICK):
-            self.service.clock.set(now)
-            self._rest()
-            while self._queue and self._queue[0][0] <= now:
-                heappop(self._queue)[2]()
-            if now - self.begin >= WARM_UP:
-                self._measure(now)
-            if (now - self.begin) % DAY == 0:
-                self.told(self._line((now - self.begin) // DAY))
-        return self.found
+            self._at(self.begin + server.at, World._boot, server)
 
-    def _at(self, instant: Instant, what: Callable[[], None]) -> None:
-        heappush(self._queue, (instant, next(self._numbers), what))
+    @property
+    def day(self) -> int:
+        """How many days are over."""
+        return (self.now - self.begin) // DAY
+
+    def live(self) -> Iterator[int]:
+        """From where it stands to the month's end; yields with every day that is over."""
+        while self.now < self.begin + self.month.days * DAY:
+            self.service.clock.set(self.now)
+            self._rest()
+            while self.queue and self.queue[0][0] <= self.now:
+                _, _, what, of = heappop(self.queue)
+                what(self, *of)
+            if self.now - self.begin >= WARM_UP:
+                self._measure(self.now)
+            self.now += TICK
+            if (self.now - self.begin) % DAY == 0:
+                yield self.day
+
+    def _at(self, instant: Instant, what: Callable[..., None], *of: object) -> None:
+        heappush(self.queue, (instant, self._number(), what, of))
 
     def _grant(self, asked: LeaseAsked) -> None:
         period = Period(self.begin + asked.start, self.begin + asked.end)
@@ -168,18 +185,18 @@ class World:
         self.found.counts["lease hours asked for"] += round(weight)
         name = self._name()
         try:
-            lease = create_lease(self.service.parts, TENANT, ask, Naming(name, digest=name)).lease
+            lease = create_lease(self.parts, TENANT, ask, Naming(name, digest=name)).lease
         except Infeasible:
             self.found.counts["leases refused"] += 1
             return
         self.found.counts["leases granted"] += 1
         self.found.counts["lease hours granted"] += round(weight)
-        self._at(period.start, partial(self._draw, lease, asked))
-
-    def _draw(self, lease: Lease, asked: LeaseAsked) -> None:
-        """The owner of a lease creates its servers the instant it starts, all of them."""
         (reservation,) = lease.reservations
-        wants = {"VCPU": asked.vcpu, reservation_class(reservation.id): 1}
+        self._at(period.start, World._draw, reservation_class(reservation.id), asked)
+
+    def _draw(self, place: str, asked: LeaseAsked) -> None:
+        """The owner of a lease creates its servers the instant it starts, all of them."""
+        wants = {"VCPU": asked.vcpu, place: 1}
         drawn = sum(self._create(wants, leased=True) is not None for _ in range(asked.members))
         self.found.counts["leases started"] += 1
         self.found.counts["leases late"] += drawn < asked.members
@@ -191,15 +208,15 @@ class World:
         else:
             wants[HOURS] = asked.hours
         name, now = self._create(wants, leased=False), self.service.clock.now()
-        self.waiting.pop(id(asked), None)
+        self.waiting.pop(asked.number, None)
         kind = "preemptible" if asked.preemptible else "bounded"
         if name is not None:
             self.found.counts[f"{kind} servers created"] += 1
             self.servers[name].asked = asked
-            self._at(now + asked.life, partial(self._finish, name))
-        elif now + RETRY <= self.since.get(id(asked), self.begin + asked.at) + PATIENCE:
-            self.waiting[id(asked)] = asked
-            self._at(now + RETRY, partial(self._boot, asked))
+            self._at(now + asked.life, World._finish, name)
+        elif now + RETRY <= self.since.get(asked.number, self.begin + asked.at) + PATIENCE:
+            self.waiting[asked.number] = asked
+            self._at(now + RETRY, World._boot, asked)
         else:
             self.found.counts[f"{kind} servers refused"] += 1
 
@@ -222,7 +239,7 @@ class World:
                 allocate(
                     self.service.store,
                     [write],
-                    ids=self.service.parts.ids,
+                    ids=self.parts.ids,
                     lifetimes=self.lifetimes,
                 )
             except CapacityExceeded:  # preemptible, and a lease is too near to yield to it
@@ -279,8 +296,8 @@ class World:
         self.found.counts["servers ended for a lease"] += 1
         if now - self.begin >= WARM_UP:
             self.found.lost += gone.vcpu * (now - gone.since) / HOUR
-        self.since[id(asked)] = now
-        self._at(now + TICK, partial(self._boot, asked))
+        self.since[asked.number] = now
+        self._at(now + TICK, World._boot, asked)
 
     # --- the service's workers ------------------------------------------------------------------
 
@@ -289,7 +306,7 @@ class World:
         store = self.service.store
         for _ in range(_ROUNDS):
             before = store.snapshot().revision
-            sweep(store, lambda due: expire(self.service.parts, due))
+            sweep(store, lambda due: expire(self.parts, due))
             while self.lookout.look():
                 pass
             for lane in Lane:
@@ -329,12 +346,26 @@ class World:
         return kept
 
     def _name(self) -> str:
-        return str(UUID(int=next(self._numbers), version=4))
+        return str(UUID(int=self._number(), version=4))
 
-    def _line(self, day: Duration) -> str:
+    def _number(self) -> int:
+        self.numbers += 1
+        return self.numbers
+
+    def _stopwatch(self) -> float:
+        self.readings += 1
+        return self.service.clock.now() / SECOND + self.readings * _READING
+
+    def line(self) -> str:
+        """How it stands, in a line."""
         capacity = self.month.hosts * HOST_VCPU
         used = sum(self.levels.values()) / capacity
-        return f"{self.way.name}: day {day}, {used:.0%} used, {dict(self.found.counts)}"
+        counts = self.found.counts
+        return (
+            f"{used:.0%} used, {counts['leases granted']:,} leases granted,"
+            f" {counts['leases late']} late,"
+            f" {counts['servers ended for a lease']:,} servers ended for one"
+        )
 
 
 def _first(seen: Snapshot, some: Iterable[Candidate]) -> list[Mapping[str, Amounts]]:

@@ -85,9 +85,9 @@ class Service:
     ) -> None:
         self.clock = HandClock()
         self.store: Ledger = open_store(database, clock=self.clock)
-        ids = SeededIds()
+        self.ids = SeededIds()
         self.parts = Parts(
-            self.store, Portfolio(CpSat()), ids, limits or Limits(), time.monotonic, time.sleep
+            self.store, Portfolio(CpSat()), self.ids, limits or Limits(), time.monotonic, time.sleep
         )
         if fleet:
             for part in parts_of(expand(read_fleet(fleet))):
