@@ -82,6 +82,35 @@ class Server:
     since: Instant = 0
 
 
+@dataclass
+class Refused:
+    """What found no host as the ledger is: neither does what is to stay as long or longer.
+
+    Everybody who waits asks again and again, most of them for what has just been refused.
+    """
+
+    seen: tuple[int, Instant] = (-1, 0)
+    hours: dict[tuple[tuple[str, int], ...], int] = field(default_factory=dict)
+    """What was asked for -> for how many hours, the least that was refused."""
+
+    def knows(self, snapshot: Snapshot, wants: Amounts) -> bool:
+        """Whether this is known to find no host."""
+        if self.seen != (snapshot.revision, snapshot.taken_at):
+            return False
+        least = self.hours.get(self._of(wants))
+        return least is not None and wants.get(HOURS, 0) >= least
+
+    def note(self, snapshot: Snapshot, wants: Amounts) -> None:
+        """It has found none."""
+        if self.seen != (snapshot.revision, snapshot.taken_at):
+            self.seen, self.hours = (snapshot.revision, snapshot.taken_at), {}
+        least = self.hours.get(self._of(wants), wants.get(HOURS, 0))
+        self.hours[self._of(wants)] = min(least, wants.get(HOURS, 0))
+
+    def _of(self, wants: Amounts) -> tuple[tuple[str, int], ...]:
+        return tuple(one for one in wants.items() if one[0] != HOURS)
+
+
 Happening: TypeAlias = "tuple[Instant, int, Callable[..., None], tuple[object, ...]]"
 """When, in which order, which of a world's methods, and with what."""
 
@@ -134,6 +163,7 @@ class World:
         self.numbers = 0
         self.queue: list[Happening] = []
         self._queries: dict[tuple[tuple[str, int], ...], CandidateQuery] = {}
+        self._refused = Refused()
 
     # --- what happens ---------------------------------------------------------------------------
 
@@ -231,6 +261,8 @@ class World:
         """A new server's name, or None where no host is found."""
         query = self._query(tuple(wants.items()), leased=leased)
         snapshot = self.service.store.snapshot()
+        if self._refused.knows(snapshot, wants):
+            return None
         for allocations in self._offered(snapshot, query):
             name = self._name()
             owner = Consumer(name, TENANT.project_id, "ann", "INSTANCE")
@@ -247,6 +279,7 @@ class World:
             self.servers[name] = Server(wants["VCPU"], leased, since=self.service.clock.now())
             self.levels[leased] += wants["VCPU"]
             return name
+        self._refused.note(snapshot, wants)
         return None
 
     def _query(self, wants: tuple[tuple[str, int], ...], *, leased: bool) -> CandidateQuery:

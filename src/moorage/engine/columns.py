@@ -10,6 +10,7 @@ import numpy as np
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.period import FOREVER, Period
+from moorage.engine.course import Course
 from moorage.engine.timeline import NOTHING, Spans, peaks
 
 if TYPE_CHECKING:
@@ -92,12 +93,16 @@ class ClassColumns:
         found[self.rows] = self.most
         return found
 
+    @cached_property
+    def course(self) -> Course:
+        """`timed` in order, by provider row; once made it is kept in step (see `reoccupied`)."""
+        return Course.of(self.timed)
+
     def peak_over(self, period: Period) -> Ints:
         """[n] the highest occupancy of each inventory at any instant of `period`."""
         if not len(self.timed):
             return self.base
-        owned = replace(self.timed, owner=self.position[self.timed.owner].astype(np.int64))
-        return self.base + peaks(owned, len(self.rows), period)
+        return self.base + self.course.peaks(len(self.position), period)[self.rows]
 
     def booked_over(self, period: Period) -> Ints:
         """[n] the same by bookings alone, whether or not there is capacity then."""
@@ -109,6 +114,8 @@ class ClassColumns:
 
 Span: TypeAlias = "tuple[Instant, Instant, int]"
 _TAKING: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})
+_FEW: Final = 4
+"""Where at most one provider in so many changes, what is known of the others is kept in order."""
 
 
 @dataclass(slots=True)
@@ -254,7 +261,7 @@ def _with_occupancy(
         owned = replace(mine, owner=index[mine.owner])
         peak[at] += peaks(owned, len(at), Period(now))
         timed = timed.and_also(mine)
-    return replace(
+    made = replace(
         columns,
         used=used,
         base=base,
@@ -264,6 +271,10 @@ def _with_occupancy(
         taking=_untouched(columns.taking, touched).and_also(_spans(changed, "taking")),
         down=_untouched(columns.down, touched).and_also(_spans(changed, "down")),
     )
+    course = columns.__dict__.get("course")
+    if course is not None and _FEW * len(changed) <= len(columns.rows):
+        made.__dict__["course"] = course.with_others(touched, Course.of(mine))
+    return made
 
 
 def _untouched(spans: Spans, touched: Bools) -> Spans:

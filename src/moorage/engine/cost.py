@@ -141,8 +141,7 @@ def counts(problem: Problem, members: Sequence[MemberName], level: Level, rows: 
 
 def indices(problem: Problem, members: Sequence[MemberName]) -> list[int]:
     """Positions of members in the problem."""
-    position = {member: index for index, member in enumerate(problem.members)}
-    return [position[member] for member in members]
+    return [problem.position_of[member] for member in members]
 
 
 def objective_cost(problem: Problem, rows: Ints) -> Ints:

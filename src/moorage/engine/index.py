@@ -22,6 +22,8 @@ from moorage.policies.primitives import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName
@@ -110,7 +112,7 @@ class Index:
 
 def index(problem: Problem) -> Index:
     """Number a problem."""
-    position = {member: i for i, member in enumerate(problem.members)}
+    position = problem.position_of
     crowds = []
     for one in problem.primitives:
         if isinstance(one, OnlyOn | NeverOn):
@@ -151,7 +153,7 @@ def _memberships(count: int, sets: list[tuple[int, ...]]) -> tuple[tuple[int, ..
 
 
 def _groups(
-    problem: Problem, named: list[OnlyOn | NeverOn], position: dict[MemberName, int]
+    problem: Problem, named: list[OnlyOn | NeverOn], position: Mapping[MemberName, int]
 ) -> tuple[tuple[int, ...], tuple[Bools, ...], tuple[Ints, ...]]:
     outside = [_outside(problem, one) for one in named]
     sets = [tuple(position[m] for m in one.members) for one in named]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ class Problem:
     proof: Proof | None = None
     """Says whether devices can serve a placement; None where hosts alone give everything. A
     solver needs none: what it finds out is added as cuts (`engine.proved`)."""
+
+    @cached_property
+    def position_of(self) -> Mapping[MemberName, int]:
+        """Where each member stands in `members`."""
+        return {member: index for index, member in enumerate(self.members)}
 
 
 class Verdict(StrEnum):

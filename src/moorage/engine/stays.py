@@ -14,7 +14,7 @@ import numpy as np
 
 from moorage.engine.columns import ClassColumns
 from moorage.engine.sharing import SHARES
-from moorage.engine.timeline import NOTHING, peaks
+from moorage.engine.timeline import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,17 +43,9 @@ def within(snapshot: Snapshot, classes: Iterable[ResourceClass], period: Period)
 
 
 def _peak_within(columns: ClassColumns, period: Period) -> NDArray[np.int64]:
-    """`peak_over` of a period that begins now; looks only at whom something begins after it."""
-    timed = columns.timed
-    late = timed.start >= period.end
-    if not late.any():
-        return columns.peak
-    affected = np.zeros(len(columns.position), dtype=np.bool_)
-    affected[timed.owner[late]] = True
-    some = timed.where(affected[timed.owner])
-    owned = replace(some, owner=columns.position[some.owner].astype(np.int64))
-    found = columns.base + peaks(owned, len(columns.rows), period)
-    return np.where(affected[columns.rows], found, columns.peak)
+    """`peak_over` of a period that begins now; nothing to do where nothing begins after it."""
+    late = columns.timed.start >= period.end
+    return columns.peak_over(period) if late.any() else columns.peak
 
 
 def with_plenty(snapshot: Snapshot, most: Mapping[ResourceClass, int]) -> Snapshot:

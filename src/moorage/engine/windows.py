@@ -55,9 +55,8 @@ def joint(parties: Sequence[Party], snapshot: Snapshot) -> Problem:
     """All parties' members on the hosts of one snapshot.
 
     Args:
-        parties: at least one; all over the same hosts, each with the consumers of all of them
-            released.
-        snapshot: the one their terrains were cut from.
+        parties: at least one; all over the same hosts.
+        snapshot: the one their terrains were cut from, without what any of them holds.
     """
     problems = [one.built.problem for one in parties]
     hosts = problems[0].hosts
@@ -83,8 +82,7 @@ def joint(parties: Sequence[Party], snapshot: Snapshot) -> Problem:
             )
         ]
     members.sort()
-    released = frozenset[str]().union(*(one.built.request.released for one in parties))
-    free, capacity = _layers(snapshot, hosts, classes, times, released)
+    free, capacity = _layers(snapshot, hosts, classes, times)
     position = {name: index for index, name in enumerate(roles)}
     return Problem(
         members=tuple(name for name, _, _ in members),
@@ -125,7 +123,6 @@ def _layers(
     hosts: Sequence[str],
     classes: Sequence[str],
     times: Sequence[Period],
-    released: frozenset[str],
 ) -> tuple[Ints, Ints]:
     """[H, S x K] free capacity and capacity per slot and class."""
     rows = np.array([snapshot.row_of[uuid] for uuid in hosts], dtype=np.int64)
@@ -138,7 +135,7 @@ def _layers(
         at = columns.position[rows]
         has, at = at >= 0, at[at >= 0]
         for s, slot in enumerate(times):
-            peak = snapshot.peak_over(name, slot, without=released)[at]
+            peak = snapshot.peak_over(name, slot)[at]
             left = np.minimum(columns.capacity[at] - peak, MOST_FREE)
             free[has, s, k] = left
             capacity[has, s, k] = left + peak

@@ -53,7 +53,9 @@ def once(store: Store, work: CarryOut, lane: Lane, *, stop: Event, limit: int = 
     done = failed = 0
     seen: set[tuple[str, int]] = set()
     while done < limit and not stop.is_set():
-        due = store.due_effects(1 + len(seen), lane)
+        due = store.due_effects(1, lane)
+        if due and (due[0].id, due[0].not_before) in seen:  # it is due still: who comes after it?
+            due = store.due_effects(1 + len(seen), lane)
         effect = next((one for one in due if (one.id, one.not_before) not in seen), None)
         if effect is None:
             break

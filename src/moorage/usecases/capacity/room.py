@@ -201,8 +201,9 @@ def _together(
     own = frozenset[str]().union(*(one.consumers for one in moving))
     planned = [*moving, *planned_in(parts.store, view, Period(first, last), own)]
     released = frozenset[str]().union(*(one.consumers for one in planned))
-    parties = [party(view, one, released, keepers) for one in planned]
-    problem = joint(parties, view)
+    bare = exchanged(view, dict.fromkeys(released, ()))
+    parties = [party(view, one, released, keepers, bare) for one in planned]
+    problem = joint(parties, bare)
     outcome = parts.solver.solve(problem, time_limit=time_limit, seed=0)
     if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
         return None

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from moorage.usecases.joint import Found
     from moorage.usecases.ports import Solver, Store
 
+_NOBODY: Final = frozenset[str]()
 _NOTHING: Final[Mapping[str, tuple[Booking, ...]]] = MappingProxyType({})
 
 
@@ -85,7 +86,7 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
         return Verdict.INFEASIBLE
     request, vain = built.request, Verdict.INFEASIBLE
     for planned in widening(store, snapshot, request.period, request.own_consumers):
-        if worsens(_without(snapshot, planned), staying):
+        if staying and worsens(_without(snapshot, planned), staying):
             continue
         found = _moving(
             solver, snapshot, built, keepers, staying, planned, time_limit=time_limit, seed=seed
@@ -111,12 +112,14 @@ def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
     view = exchanged(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
     asked = replace(built.request, released=released)
-    terrain = survey(view, asked)
+    # Once for all: every party's terrain, and every slot of time, is without them.
+    bare = exchanged(view, dict.fromkeys(released, ()))
+    terrain = survey(bare, replace(asked, released=_NOBODY))
     parties = [
         Party(state(asked, terrain, closed=built.closed), MappingProxyType({})),
-        *(party(view, one, released, keepers) for one in planned),
+        *(party(view, one, released, keepers, bare) for one in planned),
     ]
-    problem = joint(parties, view)
+    problem = joint(parties, bare)
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is not Verdict.FEASIBLE:
         return outcome.verdict
@@ -166,9 +169,15 @@ def elsewhere(planned: Planned, found: Found) -> Mapping[MemberName, Place]:
 
 
 def party(
-    snapshot: Snapshot, planned: Planned, released: frozenset[str], keepers: Sequence[Ensemble]
+    snapshot: Snapshot,
+    planned: Planned,
+    released: frozenset[str],
+    keepers: Sequence[Ensemble],
+    bare: Snapshot | None = None,
 ) -> Party:
-    """A lease on the fleet without what `released` consumers hold."""
+    """A lease on the fleet without what `released` hold; that is `bare`, where it is known."""
+    if bare is None:
+        bare = exchanged(snapshot, dict.fromkeys(released, ()))
     period = planned.decision.period
     ahead = Period(max(period.start, snapshot.taken_at), period.end)
     everyone = frozenset(planned.stand.places)
@@ -177,6 +186,7 @@ def party(
         request_for(planned.ensemble, planned.stand, everyone, ahead, objective), released=released
     )
     closed = closed_hosts(keepers, snapshot, planned.ensemble, ahead)
-    built = state(request, survey(snapshot, request), closed=closed)
+    terrain = survey(bare, replace(request, released=_NOBODY))
+    built = state(request, terrain, closed=closed)
     stood = {name: place.host for name, place in planned.stand.places.items()}
     return Party(built, MappingProxyType(stood))
