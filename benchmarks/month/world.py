@@ -27,7 +27,7 @@ from moorage.domain.describe import read_ensemble
 from moorage.domain.effects import EffectKind, Lane
 from moorage.domain.errors import CapacityExceeded, Infeasible
 from moorage.domain.leases import Terms, reservation_class
-from moorage.domain.period import DAY, HOUR, SECOND, Period
+from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, Period
 from moorage.domain.requests import RequestGroup
 from moorage.domain.virtual import HOURS, PREEMPTIBLE
 from moorage.engine.candidates import CandidateQuery, candidates
@@ -68,6 +68,9 @@ RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
 CANDIDATES: Final = 3
 RACK: Final = 25
 _ROUNDS: Final = 50
+_LOOKS: Final = 15 * MINUTE
+"""How often the service looks for better places of leases that begin soon; deployed it is oftener.
+"""
 _READING: Final = 0.001
 """Seconds that the stopwatch moves on whenever somebody looks at it."""
 
@@ -340,7 +343,7 @@ class World:
         for _ in range(_ROUNDS):
             before = store.snapshot().revision
             sweep(store, lambda due: expire(self.parts, due))
-            while self.lookout.look():
+            while (self.now - self.begin) % _LOOKS == 0 and self.lookout.look():
                 pass
             for lane in Lane:
                 while effects.once(store, self.work, lane, stop=Event()).due:

@@ -137,7 +137,7 @@ class Terrain:
 
 def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut from a snapshot what a request and its policies may ask about."""
-    rows = _hosts(snapshot)
+    rows, uuids, names = _hosts(snapshot)
     words = set(_words(request))
     topology = snapshot.topology
     devices = survey_devices(snapshot, request, rows.astype(np.int64), MOST_FREE)
@@ -148,8 +148,8 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         else {"classes": devices.classes, **_sums(devices, len(rows))}
     )
     return Terrain(
-        uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
-        names=tuple(snapshot.names[row] for row in rows.tolist()),
+        uuids=uuids,
+        names=names,
         **columns,
         traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
         aggregates={
@@ -180,10 +180,24 @@ def place_hosts(
     return found
 
 
-def _hosts(snapshot: Snapshot) -> Ints:
-    rows = snapshot.roots.astype(np.int64)
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """Rows, UUIDs and names of hosts, kept as long as the same providers are roots and share."""
+
+    sharing: Bools | None
+    called: tuple[Ints, tuple[str, ...], tuple[str, ...]]
+
+
+def _hosts(snapshot: Snapshot) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
     sharing = snapshot.traits.get(SHARES)
-    return rows if sharing is None else rows[~sharing[rows]]
+    kept = snapshot.cache.get("hosts")
+    if not isinstance(kept, _Hosts) or kept.sharing is not sharing:
+        rows = snapshot.roots.astype(np.int64)
+        rows = rows if sharing is None else rows[~sharing[rows]]
+        uuids = tuple(snapshot.uuids[row] for row in rows.tolist())
+        names = tuple(snapshot.names[row] for row in rows.tolist())
+        kept = snapshot.cache["hosts"] = _Hosts(sharing, (rows, uuids, names))
+    return kept.called
 
 
 def _occupants(

@@ -144,11 +144,11 @@ def _layers(
 
 
 def _primitives(parties: Sequence[Party]) -> Iterator[Primitive]:
+    row_of = {uuid: row for row, uuid in enumerate(parties[0].built.problem.hosts)}
     for number, one in enumerate(parties):
         for primitive in one.built.problem.primitives:
             if primitive.weight is None:
                 yield _renamed(primitive, number)
-        row_of = {uuid: row for row, uuid in enumerate(one.built.problem.hosts)}
         for name, host in sorted(one.stood.items()):
             if host in row_of:
                 yield OnlyOn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import (
@@ -51,6 +51,11 @@ if TYPE_CHECKING:
 
 
 Owned = tuple["Consumer", Booking]
+
+_BODIES: Final = 512
+"""Decoded values kept by their text: a worker that plans leases anew reads the same ones often."""
+_LONG: Final = 32_768
+"""Characters of a text that is not kept."""
 
 
 def _due(time: Column[Any]) -> Select[Any]:
@@ -293,6 +298,12 @@ def one(asked: Asked, table: Table, kind: str, shape: Shape[T], id_: str) -> T:
     body = asked.ask((_body_of(table), {"of": id_}))[0].scalar_one_or_none()
     if body is None:
         raise NotFound(kind, id_)
+    return shape.decode(body) if len(body) > _LONG else _decoded(shape, body)
+
+
+@lru_cache(maxsize=_BODIES)
+def _decoded(shape: Shape[T], body: str) -> T:
+    """Values are frozen: who reads the same text again gets the same value."""
     return shape.decode(body)
 
 

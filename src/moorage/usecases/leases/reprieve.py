@@ -72,7 +72,8 @@ AHEAD: Final = 6
 _LIMIT: Final = SECOND
 """For each of the three searches."""
 REST: Final = 20
-"""How many times as long as it took in vain nothing is looked for again for the same lease."""
+"""How many times as long as it took in vain, for all leases together, nothing is looked for again
+for the same lease: so what is in vain takes a twentieth of a worker's time at most."""
 BUDGET: Final = 2.0
 """Seconds in one look after which other work has its turn."""
 
@@ -84,6 +85,8 @@ class Tried:
     """When places were last looked for in vain: at which state of the ledger."""
 
     revision: int
+    took: float
+    """Seconds."""
     rests_until: float
     """On the stopwatch."""
     over: Instant
@@ -115,9 +118,14 @@ class Reprieving:
                 return True
             at = parts.stopwatch()
             if not _reprieve(parts, lease_id):
-                rests_until = parts.stopwatch() + REST * (parts.stopwatch() - at)
-                self._tried[lease_id] = Tried(snapshot.revision, rests_until, soon[lease_id])
+                self._rest(lease_id, snapshot, parts.stopwatch() - at, soon[lease_id])
         return False
+
+    def _rest(self, lease_id: str, snapshot: Snapshot, took: float, over: Instant) -> None:
+        self._tried.pop(lease_id, None)
+        rest = REST * (took + sum(one.took for one in self._tried.values()))
+        until = self._parts.stopwatch() + rest
+        self._tried[lease_id] = Tried(snapshot.revision, took, until, over)
 
     def _is_due(self, lease_id: str, snapshot: Snapshot) -> bool:
         tried = self._tried.get(lease_id)
