@@ -25,9 +25,9 @@ def test_a_course_has_the_peaks_of_its_spans(items: Items, window: Period) -> No
 def test_a_course_with_other_spans_of_some_owners_is_that_of_all_spans(
     before: Items, after: Items, touched: set[int], window: Period
 ) -> None:
-    mask = np.isin(np.arange(4), list(touched))
+    rows = np.array(sorted(touched), dtype=np.int64)
     others = [one for one in after if one[0] in touched]
-    course = Course.of(Spans.of(before)).with_others(mask, Course.of(Spans.of(others)))
+    course = Course.of(Spans.of(before)).with_others(rows, Course.of(Spans.of(others)))
     whole = [one for one in before if one[0] not in touched] + others
     assert course.peaks(4, window).tolist() == peaks(Spans.of(whole), 4, window).tolist()
     assert (np.diff(course.owner) >= 0).all(), "in order still"

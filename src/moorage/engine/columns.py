@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from moorage.domain.bookings import BookingState
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.course import Course
-from moorage.engine.timeline import NOTHING, Spans, peaks
+from moorage.engine.timeline import NOTHING, Spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +69,7 @@ class ClassColumns:
     base: Ints
     """[n] occupancy by live bookings that have begun and have no end ahead."""
     timed: Spans
-    """All other live bookings, and all of `down`; the owner is a provider *row*."""
+    """All other live bookings, and all of `down`; the owner is a provider *row*, ascending."""
     taken: Ints
     """[n] of `base` what servers take, or are being built for."""
     taking: Spans
@@ -114,8 +115,7 @@ class ClassColumns:
 
 Span: TypeAlias = "tuple[Instant, Instant, int]"
 _TAKING: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})
-_FEW: Final = 4
-"""Where at most one provider in so many changes, what is known of the others is kept in order."""
+_ROW: Final = itemgetter(0)
 
 
 @dataclass(slots=True)
@@ -248,41 +248,31 @@ def _positions(rows: Rows, size: int) -> Rows:
 def _with_occupancy(
     columns: ClassColumns, changed: Sequence[tuple[int, Entry]], now: Instant
 ) -> ClassColumns:
-    """The same inventories with new loads for the rows of `changed`."""
-    at = columns.position[_ints(row for row, _ in changed)]
+    """The same inventories with new loads for the rows of `changed`, which is sorted by row."""
+    rows = _ints(row for row, _ in changed)
+    at = columns.position[rows]
     used, base, peak = columns.used.copy(), columns.base.copy(), columns.peak.copy()
     taken = columns.taken.copy()
     used[at] = [entry[1].used for _, entry in changed]
     base[at] = [entry[1].base for _, entry in changed]
     taken[at] = [entry[1].taken for _, entry in changed]
-    touched = np.zeros(len(columns.position), dtype=np.bool_)
-    touched[columns.rows[at]] = True
-    mine, timed = _spans(changed, "every"), _untouched(columns.timed, touched)
-    peak[at] = base[at]
-    if len(mine):
-        index = np.full(len(columns.position), -1, dtype=np.int64)
-        index[columns.rows[at]] = np.arange(len(at))
-        owned = replace(mine, owner=index[mine.owner])
-        peak[at] += peaks(owned, len(at), Period(now))
-        timed = timed.and_also(mine)
+    mine = _spans(changed, "every")
+    course = Course.of(mine)
+    peak[at] = base[at] + course.peaks(len(columns.position), Period(now))[rows]
     made = replace(
         columns,
         used=used,
         base=base,
         peak=peak,
-        timed=timed,
+        timed=columns.timed.exchanged(rows, mine),
         taken=taken,
-        taking=_untouched(columns.taking, touched).and_also(_spans(changed, "taking")),
-        down=_untouched(columns.down, touched).and_also(_spans(changed, "down")),
+        taking=columns.taking.exchanged(rows, _spans(changed, "taking")),
+        down=columns.down.exchanged(rows, _spans(changed, "down")),
     )
-    course = columns.__dict__.get("course")
-    if course is not None and _FEW * len(changed) <= len(columns.rows):
-        made.__dict__["course"] = course.with_others(touched, Course.of(mine))
+    known = columns.__dict__.get("course")
+    if known is not None:  # somebody asks
+        made.__dict__["course"] = known.with_others(rows, course)
     return made
-
-
-def _untouched(spans: Spans, touched: Bools) -> Spans:
-    return spans.where(~touched[spans.owner]) if len(spans) else spans
 
 
 def resized(columns: ClassColumns, size: int) -> ClassColumns:
@@ -293,7 +283,7 @@ def resized(columns: ClassColumns, size: int) -> ClassColumns:
 
 def reoccupied(columns: ClassColumns, changed: Mapping[int, Entry], now: Instant) -> ClassColumns:
     """Renew the occupancy of some rows whose inventories stayed as they are."""
-    return _with_occupancy(columns, list(changed.items()), now)
+    return _with_occupancy(columns, sorted(changed.items(), key=_ROW), now)
 
 
 _COLUMNS = (
@@ -314,7 +304,7 @@ def restocked(
     Returns:
         The new columns in a fleet of `size` rows, or None when no provider has the class.
     """
-    new = _fresh(sorted(changed.items(), key=lambda item: item[0]), size, now)
+    new = _fresh(sorted(changed.items(), key=_ROW), size, now)
     if columns is None:
         return new if len(new.rows) else None
     stays = np.ones(size, dtype=np.bool_)
@@ -328,15 +318,13 @@ def restocked(
         order = np.argsort(merged["rows"], kind="stable")
         merged = {name: values[order] for name, values in merged.items()}
 
-    def kept(old: Spans, added: Spans) -> Spans:
-        return _untouched(old, ~stays).and_also(added)
-
+    touched = np.flatnonzero(~stays)
     return ClassColumns(
         **merged,
         position=_positions(merged["rows"], size),
-        timed=kept(columns.timed, new.timed),
-        taking=kept(columns.taking, new.taking),
-        down=kept(columns.down, new.down),
+        timed=columns.timed.exchanged(touched, new.timed),
+        taking=columns.taking.exchanged(touched, new.taking),
+        down=columns.down.exchanged(touched, new.down),
         stepped=bool((merged["min_unit"] != 1).any() or (merged["step_size"] != 1).any()),
     )
 

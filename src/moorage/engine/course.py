@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.engine.timeline import Splice
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from moorage.engine.timeline import Spans
 
     Ints: TypeAlias = NDArray[np.int64]
-    Bools: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +46,18 @@ class Course:
         # The spans of one owner add up to nothing in the end, so sums of all need no correction.
         return cls(owner, at, level)
 
-    def with_others(self, touched: Bools, others: Course) -> Course:
+    def with_others(self, touched: Ints, others: Course) -> Course:
         """The same course where some owners' changes are otherwise.
 
         Args:
-            touched: [owners] whose changes are left out.
+            touched: whose changes are left out, ascending.
             others: changes of touched owners, instead.
         """
-        kept = ~touched[self.owner]
-        owner = self.owner[kept]
-        before = np.searchsorted(owner, others.owner)
+        splice = Splice.of(self.owner, touched, others.owner)
         return Course(
-            np.insert(owner, before, others.owner),
-            np.insert(self.at[kept], before, others.at),
-            np.insert(self.level[kept], before, others.level),
+            splice.column(self.owner, others.owner),
+            splice.column(self.at, others.at),
+            splice.column(self.level, others.level),
         )
 
     def peaks(self, count: int, window: Period) -> Ints:

@@ -8,7 +8,7 @@ instants is looking at all.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,38 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splice:
+    """Gives some owners other rows in columns sorted by owner; all else is copied whole."""
+
+    pieces: list[tuple[int, int, int, int]]
+    """By owner: the rows that go, `[first, last)`, and those of the new columns that come."""
+
+    @classmethod
+    def of(cls, owner: Ints, touched: Ints, fresh: Ints) -> Splice:
+        """For the columns of `owner`.
+
+        Args:
+            owner: whose row each is, ascending.
+            touched: owners that get other rows, ascending and distinct.
+            fresh: owners of the new rows, ascending, all of them touched.
+        """
+        edges = (column.searchsorted(touched, side) for column in (owner, fresh) for side in _SIDES)
+        return cls(list(zip(*(one.tolist() for one in edges), strict=True)))
+
+    def column(self, old: Ints, fresh: Ints) -> Ints:
+        """One column, of its former rows and the new ones."""
+        parts: list[Ints] = []
+        at = 0
+        for first, last, begin, end in self.pieces:
+            parts += (old[at:first], fresh[begin:end])
+            at = last
+        return np.concatenate((*parts, old[at:]))
+
+
+_SIDES: Final[tuple[Literal["left"], Literal["right"]]] = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +77,20 @@ class Spans:
     def where(self, mask: Bools) -> Spans:
         """Only the spans that `mask` [t] selects."""
         return Spans(self.owner[mask], self.start[mask], self.end[mask], self.amount[mask])
+
+    def exchanged(self, touched: Ints, fresh: Spans) -> Spans:
+        """The same but for some owners, who have these spans; all by owner, ascending."""
+        if not len(self):
+            return fresh
+        splice = Splice.of(self.owner, touched, fresh.owner)
+        if all(first == last and begin == end for first, last, begin, end in splice.pieces):
+            return self
+        return Spans(
+            splice.column(self.owner, fresh.owner),
+            splice.column(self.start, fresh.start),
+            splice.column(self.end, fresh.end),
+            splice.column(self.amount, fresh.amount),
+        )
 
     def and_also(self, other: Spans) -> Spans:
         """These spans and the other ones."""
