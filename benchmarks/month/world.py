@@ -340,11 +340,11 @@ class World:
     def _rest(self) -> None:
         """Let every worker have its turn until none has anything to do."""
         store = self.service.store
+        while (self.now - self.begin) % _LOOKS == 0 and self.lookout.look():
+            pass
         for _ in range(_ROUNDS):
             before = store.snapshot().revision
             sweep(store, lambda due: expire(self.parts, due))
-            while (self.now - self.begin) % _LOOKS == 0 and self.lookout.look():
-                pass
             for lane in Lane:
                 while effects.once(store, self.work, lane, stop=Event()).due:
                     pass

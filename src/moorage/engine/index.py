@@ -105,8 +105,11 @@ class Index:
         """[H] how many members of the role alone fit on each host, at most M."""
         problem = self.problem
         found = np.full(len(problem.hosts), len(problem.members), dtype=np.int64)
-        for k in np.flatnonzero(problem.demand[role]).tolist():
-            found = np.minimum(found, np.maximum(problem.free[:, k], 0) // problem.demand[role, k])
+        demand = problem.demand[role]
+        # A joint problem has a column for each slot of time, and asks the same of most of them.
+        for amount in np.unique(demand[demand != 0]).tolist():
+            least = problem.free[:, demand == amount].min(axis=1)
+            found = np.minimum(found, np.maximum(least, 0) // amount)
         return found
 
 
