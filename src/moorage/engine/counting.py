@@ -47,15 +47,19 @@ def _too_little_room(numbers: Index) -> bool:
     problem = numbers.problem
     if numbers.moving and not problem.hosts:
         return True
+    counts = _groups(numbers, numbers.moving)
+    role_of = {group: _role(numbers, group) for group in counts}
     wanted = np.zeros(len(problem.classes), dtype=np.int64)
-    for group, count in _groups(numbers, numbers.moving).items():
-        role = _role(numbers, group)
-        slots = np.minimum(numbers.slots(role), count)
-        if int(slots[numbers.may[group]].sum()) < count:
-            return True
-        wanted += count * problem.demand[role]
-    free = np.maximum(problem.free, 0).sum(axis=0)
-    return bool((wanted > free).any())
+    for group, count in counts.items():
+        wanted += count * problem.demand[role_of[group]]
+    if (wanted > np.maximum(problem.free, 0).sum(axis=0)).any():
+        return True
+    # Who prefers to stay is a group alone: there may be many of one role.
+    slots = {role: numbers.slots(role) for role in set(role_of.values())}
+    return any(
+        int(np.minimum(slots[role_of[group]], count)[numbers.may[group]].sum()) < count
+        for group, count in counts.items()
+    )
 
 
 def _too_small_a_pool(numbers: Index) -> bool:
