@@ -68,7 +68,7 @@ RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
 CANDIDATES: Final = 3
 RACK: Final = 25
 _ROUNDS: Final = 50
-_LOOKS: Final = 15 * MINUTE
+_LOOKS: Final = 30 * MINUTE
 """How often the service looks for better places of leases that begin soon; deployed it is oftener.
 """
 _READING: Final = 0.001
