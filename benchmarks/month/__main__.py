@@ -4,6 +4,7 @@
     python -m benchmarks.month --hosts 100 --days 10  # a smaller one, to try it
     python -m benchmarks.month --write                # keep what was found, and the picture
     python -m benchmarks.month --folder month.run     # go on there, should it be interrupted
+    python -m benchmarks.month --only 2               # what a larger fleet's first days cost
 
 Every way runs in a process of its own, as many at a time as there are processors. Everything is
 made from the seed: the same command finds the same numbers, but for searches that the solver gives
@@ -63,14 +64,26 @@ def main() -> int:
         "--folder", type=Path, help="where every day is kept, and gone on from; else nothing is"
     )
     parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="ways run at a time")
+    parser.add_argument(
+        "--only", type=int, metavar="DAYS", help="just the first days, for what they cost"
+    )
     args = parser.parse_args()
     if args.days * DAY <= WARM_UP:
         parser.error(f"a month has more than {WARM_UP // DAY} days, which are not looked at")
     size = Size(args.seed, args.hosts, args.days)
     with tempfile.TemporaryDirectory() as passing, ProcessPoolExecutor(args.at_once) as pool:
         folder = (args.folder or Path(passing)).resolve() / str(size)
-        runs = [pool.submit(live, size, name, folder / name) for name in args.ways]
+        last = args.only or size.days
+        runs = [pool.submit(live, size, name, folder / name, last) for name in args.ways]
         results = {name: run.result() for name, run in zip(args.ways, runs, strict=True)}
+    if args.only:
+        cost = {name: found["cpu_s"] for name, found in results.items()}
+        print(f"seconds of processor time for {args.only} days of {args.hosts:,} hosts: {cost}")
+        if args.write:
+            whole = json.loads(RESULTS.read_text())
+            begun = {"hosts": args.hosts, "days": args.only, "cpu_s": cost}
+            RESULTS.write_text(_text(whole | {"begun": begun}))
+        return 0
     print("\n".join(table(results)))
     if "moorage" in results:
         for name, share in fewer(results).items():
@@ -80,8 +93,8 @@ def main() -> int:
     return 1 if any(found["counts"].get("leases late") for found in results.values()) else 0
 
 
-def live(size: Size, name: str, folder: Path) -> dict[str, Any]:
-    """One way, to its end; in a process of its own."""
+def live(size: Size, name: str, folder: Path, last: int) -> dict[str, Any]:
+    """One way, to the end of its last day; in a process of its own."""
     kept = Kept(folder)
     if (found := kept.finished()) is not None:
         return found
@@ -93,6 +106,8 @@ def live(size: Size, name: str, folder: Path) -> dict[str, Any]:
         cpu_s = before + time.process_time() - began
         pace.tell(day, cpu_s, world.line())
         kept.day(world, cpu_s)
+        if last <= day < size.days:
+            return {"cpu_s": round(cpu_s)}
     found = world.found.as_json() | {"cpu_s": round(before + time.process_time() - began)}
     world.service.close()
     kept.finish(found)
@@ -123,9 +138,13 @@ class Pace:
 def keep(size: Size, results: dict[str, dict[str, Any]]) -> None:
     """Write the results and the picture."""
     whole = {"seed": size.seed, "hosts": size.hosts, "days": size.days, "ways": results}
-    RESULTS.write_text(json.dumps(whole, separators=(",", ":")) + "\n")
+    RESULTS.write_text(_text(whole))
     hours = {WAYS[name].title: found["hours"] for name, found in results.items()}
     PICTURE.write_text(picture(hours, WARM_UP // DAY))
+
+
+def _text(whole: dict[str, Any]) -> str:
+    return json.dumps(whole, separators=(",", ":")) + "\n"
 
 
 def say(line: str) -> None:

@@ -23,10 +23,10 @@ What becomes of capacity that is promised for later: the same month lived throug
 
 makes the month from a seed, runs it through the service's own use cases and workers with a clock
 that is set, and writes this page's numbers and picture. {hosts:,} hosts of 64 VCPU in racks of 25,
-{days} days, of which the first four are not counted. It takes {took} of processor time, as many
-ways at a time as there are processors; with `--folder FOLDER` it goes on from the last whole day
-after it was interrupted. The same command finds the same numbers, but for searches that the solver
-gives up when their time is over.
+{days} days, of which the first four are not counted. It took {took} of processor time; as many ways
+run at a time as there are processors, each tells after every day when it will be over, and with
+`--folder FOLDER` it goes on from the last whole day after it was interrupted. The same command
+finds the same numbers, but for searches that the solver gives up when their time is over.{begun}
 
 - **Leases** ask for 30 % of the capacity: 4 to 24 servers for six hours to four days, asked for one
   to twenty days ahead, half of them with no two on a host. Their owners create all servers the
@@ -40,6 +40,7 @@ The ways differ in who may use what is promised until the lease starts, and in n
 same joint search, the same ledger.
 
 - *Moorage*: whoever has declared an end before it, and preemptible servers, which end in time.
+  Half an hour before they go, places are looked for once more where fewer of them have to.
 - *Conservative backfilling*: whoever has declared an end before it. All servers declare one.
 - *Exclusive pools*: nobody. Leases have 45 % of the hosts to themselves, as with Blazar's freepool;
   a smaller pool refuses many of them."""
@@ -72,7 +73,7 @@ def page() -> str:
     return "\n\n".join(
         (
             "# A month of leases",
-            ABOUT.format(**found, took=_took(ways)),
+            ABOUT.format(**found | {"took": _took(ways), "begun": _begun(found)}),
             "## What came of it",
             table(head, [_row(TITLES[name], way) for name, way in ways.items()]),
             WORDS,
@@ -86,6 +87,27 @@ def _took(ways: dict[str, Any]) -> str:
     """How long each way took."""
     each = [f"{way['cpu_s'] / 60:,.0f} minutes ({TITLES[name]})" for name, way in ways.items()]
     return f"{', '.join(each[:-1])} and {each[-1]}" if len(each) > 1 else each[0]
+
+
+def _begun(found: dict[str, Any]) -> str:
+    """What a larger fleet costs, of which only the first days were run."""
+    begun = found.get("begun")
+    if begun is None:
+        return ""
+    costs = ", ".join(
+        f"{cpu_s / begun['days']:,.0f} seconds with {_said(name)}"
+        for name, cpu_s in begun["cpu_s"].items()
+    )
+    return (
+        f"\n\nA fleet of {begun['hosts']:,} hosts was not run to the month's end here. Its first"
+        f" {begun['days']} days, in which it fills up and most leases ahead are asked for, took in"
+        f" processor time per day: {costs}."
+    )
+
+
+def _said(name: str) -> str:
+    """A way's title within a sentence."""
+    return TITLES[name] if name == OURS else TITLES[name].lower()
 
 
 def _row(title: str, way: dict[str, Any]) -> tuple[str, ...]:
@@ -111,7 +133,7 @@ def _row(title: str, way: dict[str, Any]) -> tuple[str, ...]:
 def _fewer(ways: dict[str, Any]) -> str:
     ours = ways[OURS]["set_aside"]
     against = ", ".join(
-        f"**{1 - ours / way['set_aside']:.0%}** fewer than with {TITLES[name].lower()}"
+        f"**{1 - ours / way['set_aside']:.0%}** fewer than with {_said(name)}"
         for name, way in ways.items()
         if name != OURS and way["set_aside"]
     )
