@@ -1,7 +1,7 @@
 """Late re-planning: where fewer preemptible servers have to go for a lease that has not started."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +11,14 @@ from tests.usecases.leases.conftest import World, build, described
 from moorage.domain.bookings import Booking
 from moorage.domain.errors import CapacityExceeded, Infeasible
 from moorage.domain.leases import Lease
-from moorage.domain.period import FOREVER, MINUTE
+from moorage.domain.period import FOREVER, MINUTE, Duration
+from moorage.engine.problem import Outcome, Problem
 from moorage.usecases.allocate import release
 from moorage.usecases.leases.asking import Granted
-from moorage.usecases.leases.reprieve import AHEAD, Reprieving, reprieve
+from moorage.usecases.leases.reprieve import AHEAD, REST, Reprieving, reprieve
 from moorage.usecases.leases.yielding import yielders
 from moorage.usecases.limits import Limits
+from moorage.usecases.ports import Solver
 
 Make = Callable[..., World]
 NOTICE = 5 * MINUTE
@@ -121,6 +123,38 @@ def test_what_gains_nothing_is_left_as_it_is_and_not_asked_again(world: Make) ->
     assert here.service.store.snapshot().revision == before
     assert here.booking(server).yields_to == made.lease.id
     assert reprieve(here.service.parts, made.lease.id) == 0
+
+
+@dataclass
+class Slow:
+    """A solver of which every search takes a second."""
+
+    solver: Solver
+    seconds: float = 0.0
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        self.seconds += 1
+        return self.solver.solve(problem, time_limit=time_limit, seed=seed)
+
+
+def test_in_vain_for_many_leases_takes_no_more_of_a_workers_time_than_for_one(world: Make) -> None:
+    here = world(16, 16, 16, 16, 1)
+    for host in range(4):
+        here.server(16, host, preemptible=True)
+    assert all(here.lease(10, 12, vcpu=16).displaced for _ in range(4))
+    near(here, 10)
+    slow, waited = Slow(here.service.parts.solver), 0
+    rounds = Reprieving(
+        replace(here.service.parts, solver=slow, stopwatch=lambda: waited + slow.seconds)
+    )
+    while rounds.look(here.service.store.snapshot()):
+        pass
+    first = slow.seconds
+    for _ in range(150):
+        waited += 1
+        release(here.service.store, here.server(1, 4))  # the ledger moves all the time
+        rounds.look(here.service.store.snapshot())
+    assert first < slow.seconds <= first + (waited + slow.seconds) / REST
 
 
 def test_a_lease_that_keeps_others_out_or_is_bound_stays(world: Make) -> None:
