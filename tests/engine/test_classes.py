@@ -1,5 +1,7 @@
 """Hosts that nothing tells apart are exchangeable, and only as many are needed as members."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,6 @@ from hypothesis import strategies as st
 from moorage.domain.period import SECOND
 from moorage.engine.classes import classes, enough
 from moorage.engine.cost import cost, holds
-from moorage.engine.problem import Problem
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import random_built, story_a
 
@@ -35,7 +36,7 @@ def test_the_hosts_that_are_enough_hold_a_best_answer(seed: int) -> None:
     barred = np.ones(len(problem.hosts), dtype=np.bool_)
     barred[rows] = False
     allowed = problem.allowed & ~barred
-    fewer = Problem(**{**vars(problem), "allowed": allowed})
+    fewer = replace(problem, allowed=allowed)
     full, reduced = (Exhaustive().solve(p, time_limit=SECOND, seed=0) for p in (problem, fewer))
     assert (full.verdict, full.value) == (reduced.verdict, reduced.value)
 
