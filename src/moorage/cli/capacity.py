@@ -197,7 +197,8 @@ def _sentence(fit: capacity.Fit) -> str:
 
 
 def _limit(one: capacity.Limit) -> str:
-    name = one.policy or " ".join(["/".join(one.classes) or "what", "of", str(one.role)])
+    # What is neither a policy nor an amount, such as devices or traits, is said by what it needs.
+    name = one.policy or (f"{'/'.join(one.classes)} of {one.role}" if one.classes else one.needs)
     numbers = ", ".join(f"{label}: {number}" for label, number in one.facts.items())
     return f"{name} ({numbers})" if numbers else name
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.explain import Stage
-from moorage.domain.period import FOREVER
+from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.engine.relax import MOST
 from moorage.engine.starts import Starts
 from moorage.engine.whynot import NO_SMALL_CHANGE
 from moorage.usecases.ahead import Ahead
 from moorage.usecases.explain import explained
 from moorage.usecases.foresight import foreseen
-from moorage.usecases.leases.instead import instead, shorter
+from moorage.usecases.leases.instead import TIME, instead, shorter
 from moorage.usecases.leases.obstacles import in_time, kept_out
 from moorage.usecases.leases.outrank import sufficient
 from moorage.usecases.looking import seen
@@ -21,7 +21,8 @@ from moorage.usecases.proposal import Promise
 from moorage.usecases.trial import Trial
 
 if TYPE_CHECKING:
-    from moorage.domain.explain import Explanation
+    from moorage.domain.explain import Explanation, Relaxation, Window
+    from moorage.domain.period import Period
     from moorage.usecases.joint import Ask
     from moorage.usecases.looking import Look, Sight
     from moorage.usecases.parts import Parts
@@ -89,10 +90,32 @@ def _ahead(
     first = max(period.start, now)
     starts = Starts(first, max(first, last), length)
     why = foreseen(parts, why, ahead, look.built, starts, lead=lead, cleaning=cleaning)
-    if why.earliest is None or proposal.promise is not None or length == FOREVER:
+    earliest = why.earliest
+    if earliest is None or proposal.promise is not None:
+        return why
+    why = _of_one_search(why, earliest, period)
+    if length == FOREVER:
         return why
     # Who asked for a stay until an instant gets a window of that length, which ends after it.
-    return replace(why, earliest=replace(why.earliest, beyond=True))
+    return replace(why, earliest=replace(earliest, beyond=True))
+
+
+def _of_one_search(why: Explanation, earliest: Window, period: Period) -> Explanation:
+    """The explanation where a later start that would do is no later than the earliest one.
+
+    Starts are tried at the ends of leases alone; the stay may fit when somebody else ends.
+    """
+
+    def sooner(one: Relaxation) -> Relaxation:
+        change = one.change
+        late = (change.subject, change.field) == (TIME, "start")
+        if not late or parse_instant(str(change.after)) <= earliest.start:
+            return one
+        return replace(one, change=replace(change, after=format_instant(earliest.start)))
+
+    if earliest.start >= period.end:
+        return why
+    return replace(why, relaxations=tuple(sooner(one) for one in why.relaxations))
 
 
 def _reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sight) -> Explanation:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Infeasible
 from moorage.domain.leases import Terms
@@ -13,6 +14,7 @@ from moorage.domain.period import HOUR, Period
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
 from moorage.usecases.capacity.copies import fit_described
 from moorage.usecases.capacity.fit import fit_members
+from moorage.usecases.capacity.planned import Planning, plan_window
 from moorage.usecases.change_ensemble import Change, change_ensemble
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.joint import Ask
@@ -101,6 +103,20 @@ def test_what_limits_is_named() -> None:
     )
     found = fit_members(service.parts, TENANT, made.ensemble.id, "w", None)
     assert (found.additional, [one.policy for one in found.limited_by]) == (2, ["apart"])
+    service.close()
+
+
+def test_hosts_that_go_limit_what_fits_for_good() -> None:
+    service = Service(FLEET)
+    planning = Planning(WindowKind.DECOMMISSION, ("h1", "h2"), start=NINE + HOUR)
+    plan_window(service.parts, OPERATOR, planning, Naming(service.parts.ids.uuid()))
+    for policies, count, fits in (([], 1, 12), (["apart"], 2, 6)):
+        found = fit_described(service.parts, TENANT, described(1, count, policies), None)
+        assert found.additional == fits
+        assert found.limited_by[0].needs == "2 hosts planned to be away from 2026-11-21T10:00:00Z"
+        before = Period(NINE, NINE + HOUR)
+        until = fit_described(service.parts, TENANT, described(1, count, policies), before)
+        assert (until.additional, until.limited_by[0].role) == (2 * fits, "w")
     service.close()
 
 

@@ -284,6 +284,16 @@ def test_a_stay_until_an_instant_is_told_a_window_as_long_as_one(world: Make) ->
     assert (lease.start, lease.beyond) == (here.at(5), False)
 
 
+def test_a_later_start_that_would_do_is_the_earliest_one(world: Make) -> None:
+    here = world(16)
+    here.server(8, until=1)
+    here.lease(2, 5, vcpu=4)
+    told = refused(lambda: here.ensemble(10))
+    assert told.earliest is not None
+    assert (told.earliest.start, told.earliest.proved) == (here.at(1), True)
+    assert offered(told)["start"] == "2026-11-21T10:00:00Z"
+
+
 def test_a_stay_may_last_until_its_host_is_away(world: Make) -> None:
     here = world(16)
     planning = Planning(WindowKind.MAINTENANCE, ("h0",), start=here.at(4), end=here.at(6))

@@ -71,7 +71,10 @@ class OneCapacity(Struct, frozen=True):
 
 
 class Limit(Struct, frozen=True):
-    """What one more would run into: a policy, or what a role asks for."""
+    """What one more would run into: a policy, what a role asks for, or hosts that go.
+
+    With neither policy nor role: hosts are planned to be away then, and one more fits until then.
+    """
 
     needs: str
     policy: str | None = None

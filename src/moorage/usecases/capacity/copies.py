@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import Member, MemberName
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import SECOND
+from moorage.domain.placement import Place
 from moorage.domain.requests import Objective
 from moorage.engine.build import build, state
 from moorage.engine.conflicts import any_placement
@@ -107,7 +108,7 @@ def fit_copies(
     request = request_for(ensemble, stand, everyone, period, Objective.PACK)
     closed = closed_hosts(keepers.ensembles, snapshot, ensemble, period)
     built = build(request, snapshot, closed=closed)
-    began = parts.stopwatch()
+    began, taken = parts.stopwatch(), list[Place]()
     if len(ensemble.members) == 1 and not ensemble.policies:
         # One role of one member: copies are members of a single ensemble without policies.
         alone = replace(request, members=())
@@ -125,12 +126,12 @@ def fit_copies(
     else:
         copies = _Copies(parts, built, snapshot, ensemble, limit)
         room = copies.count()
-        next_one = copies.refused
+        next_one, taken = copies.refused, copies.taken
     left = limit / SECOND * 2 - (parts.stopwatch() - began)
     return Fit(
         additional=room.count,
         exact=room.exact,
-        limited_by=limits_of(parts, next_one, left) if room.exact else (),
+        limited_by=limits_of(parts, next_one, snapshot, left, taken) if room.exact else (),
         quota_allows=_quota_of_copies(parts, ensemble, period),
         window=period,
         snapshot=snapshot,
@@ -159,6 +160,8 @@ class _Copies:
         self._ends = parts.stopwatch() + limit / SECOND
         self.refused = built
         """The copy that had no room where the others stand."""
+        self.taken: list[Place] = []
+        """Where they stand."""
 
     def count(self) -> Room:
         """How many there are room for."""
@@ -172,7 +175,9 @@ class _Copies:
                 if found is None:
                     return self._jointly(number)
                 number += 1
-                terrain = self.refused.terrain.taking(list(found.places.values()))
+                places = list(found.places.values())
+                self.taken += places
+                terrain = self.refused.terrain.taking(places)
                 self.refused = state(self._built.request, terrain, closed=self._built.closed)
         except Busy:
             if not number:

@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.leases import LeaseState
-from moorage.domain.period import FOREVER, SECOND, Period, from_now_on
+from moorage.domain.period import FOREVER, SECOND, Period, format_instant, from_now_on
 from moorage.domain.requests import Objective
+from moorage.domain.words import counted
 from moorage.engine.build import build, state
 from moorage.engine.conflicts import POLICY, Deletion, Oracle, binding
 from moorage.engine.facts import facts, needs
 from moorage.engine.problem import Outcome, Verdict
+from moorage.engine.terrain import survey
 from moorage.usecases.access import own_ensemble
 from moorage.usecases.additional import Room, additional
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.create_ensemble import new_members
 from moorage.usecases.joint import Ask, Found, request_for
+from moorage.usecases.leases.obstacles import departures
 from moorage.usecases.limits import time_limit_within
 from moorage.usecases.looking import Looking, Sight
 from moorage.usecases.proposal import Proposal
@@ -33,9 +36,12 @@ from moorage.usecases.standing import standing
 from moorage.usecases.writing import ask_as, current_decision
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Place
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
@@ -47,7 +53,7 @@ _BEYOND: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What one more would run into: a policy, or resources, traits, ... of a role."""
+    """What one more would run into: a policy, what a role asks for, or hosts that will be away."""
 
     policy: str | None
     role: str | None
@@ -128,7 +134,7 @@ def fit_members(
     return Fit(
         additional=count,
         exact=room.exact,
-        limited_by=limits_of(parts, grown, left) if room.exact else (),
+        limited_by=limits_of(parts, grown, snapshot, left) if room.exact else (),
         quota_allows=_quota(parts, ensemble),
         window=period,
         snapshot=snapshot,
@@ -211,8 +217,18 @@ def _quota(parts: Parts, ensemble: Ensemble) -> int:
     return max(min(limits.members - len(ensemble.members), held), 0)
 
 
-def limits_of(parts: Parts, built: Built, seconds: float) -> tuple[Limit, ...]:
-    """What stands in the way of a request that has no answer, as far as that is found in time."""
+def limits_of(
+    parts: Parts, built: Built, snapshot: Snapshot, seconds: float, taken: Sequence[Place] = ()
+) -> tuple[Limit, ...]:
+    """What stands in the way of a request that has no answer, as far as that is found in time.
+
+    Args:
+        parts: the solver and the stopwatch.
+        built: the request.
+        snapshot: the fleet.
+        seconds: for all of it.
+        taken: places that are taken besides.
+    """
     if seconds <= 0:
         return ()
     ends = parts.stopwatch() + seconds
@@ -221,7 +237,7 @@ def limits_of(parts: Parts, built: Built, seconds: float) -> tuple[Limit, ...]:
     if core is None:
         return ()
     turns = binding(built, core, oracle)
-    return tuple(
+    return _away(built, snapshot, oracle, taken) + tuple(
         Limit(
             policy=one.name if one.kind == POLICY else None,
             role=None if one.kind == POLICY else one.name,
@@ -231,3 +247,21 @@ def limits_of(parts: Parts, built: Built, seconds: float) -> tuple[Limit, ...]:
         )
         for one in core.elements
     )
+
+
+def _away(
+    built: Built, snapshot: Snapshot, oracle: Oracle, taken: Sequence[Place]
+) -> tuple[Limit, ...]:
+    """Hosts that are planned to be away, where one more would fit until then."""
+    request = built.request
+    first = min(departures(built, snapshot), default=None)
+    if first is None:
+        return ()
+    until = replace(request, period=Period(request.period.start, first))
+    terrain = survey(snapshot, until).taking(taken)
+    if oracle.feasible(state(until, terrain, closed=built.closed).problem) is not True:
+        return ()
+    states = [snapshot.state(row) for row in snapshot.roots.tolist()]
+    going = [one for one in states if any(away.start == first for away in one.down)]
+    hosts = counted(len(going), "host")
+    return (Limit(None, None, (), f"{hosts} planned to be away from {format_instant(first)}", ()),)
