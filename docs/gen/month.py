@@ -85,7 +85,7 @@ def page() -> str:
 
 def _took(ways: dict[str, Any]) -> str:
     """How long each way took."""
-    each = [f"{way['cpu_s'] / 60:,.0f} minutes ({TITLES[name]})" for name, way in ways.items()]
+    each = [f"{way['cpu_s'] / 60:,.0f} minutes ({_said(name)})" for name, way in ways.items()]
     return f"{', '.join(each[:-1])} and {each[-1]}" if len(each) > 1 else each[0]
 
 
@@ -94,14 +94,15 @@ def _begun(found: dict[str, Any]) -> str:
     begun = found.get("begun")
     if begun is None:
         return ""
+    first = "day" if begun["days"] == 1 else f"{begun['days']} days"
     costs = ", ".join(
         f"{cpu_s / begun['days']:,.0f} seconds with {_said(name)}"
         for name, cpu_s in begun["cpu_s"].items()
     )
     return (
         f"\n\nA fleet of {begun['hosts']:,} hosts was not run to the month's end here. Its first"
-        f" {begun['days']} days, in which it fills up and most leases ahead are asked for, took in"
-        f" processor time per day: {costs}."
+        f" {first}, in which it fills up and a third of all leases are asked for, took in processor"
+        f" time per day: {costs}."
     )
 
 
