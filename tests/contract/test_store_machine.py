@@ -163,6 +163,17 @@ class LedgerMachine(RuleBasedStateMachine):
             if one.consumer != consumer or (one.state is BookingState.ALLOCATED) != allocated
         ]
 
+    def stay(self, consumer: str) -> Period:
+        """From when to when it has what it gets: a declared end stays, and then the start too."""
+        own = [
+            one.period
+            for one in self.bookings
+            if one.consumer == consumer and one.state is BookingState.ALLOCATED
+        ]
+        if not own or own[0].end == FOREVER:
+            return Period(self.clock.instant)
+        return Period(min(one.start for one in own), own[0].end)
+
     # --- rules ------------------------------------------------------------------------------
 
     @rule(wait=st.integers(1, 15))
@@ -182,7 +193,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(consumer=names, allocations=spread)
     def allocate(self, consumer: str, allocations: dict[str, dict[str, int]]) -> None:
-        period = Period(self.clock.instant)
+        period = self.stay(consumer)
         written = [Booking(consumer, name, one, period) for name, one in allocations.items()]
         self.attempt(
             ReplaceAllocations(Consumer(consumer), allocations, ANY_GENERATION),
@@ -193,7 +204,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(pair=st.lists(names, min_size=2, max_size=2, unique=True), where=spread)
     def move(self, pair: list[str], where: dict[str, dict[str, int]]) -> None:
         source, target = pair
-        period = Period(self.clock.instant)
+        period = self.stay(target)
         written = [Booking(target, name, one, period) for name, one in where.items()]
         gone = self.without(source, allocated=True)
         self.attempt(

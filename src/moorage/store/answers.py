@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from moorage.domain.period import Instant
+
+
+Mark: TypeAlias = "tuple[int, Instant | None]"
+"""A commit: its number in the log and its instant. After a crash a number may be given again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +54,19 @@ class News:
     cursor: object
     revision: int
     topology_revision: int
-    subjects: frozenset[str]
-    """Providers that changed."""
+    commits: Mapping[str, Sequence[Mark]]
+    """Providers that changed, each with the commits that changed it."""
     wholly: frozenset[str]
     """Those of them of which more than bookings changed."""
     complete: bool
     """False: the log does not reach back to the cursor, so everything is to be read anew."""
     now: Instant | None = None
     """The database's clock, where it came along for nothing."""
+
+
+def commits(found: Iterable[Any]) -> dict[str, list[Mark]]:
+    """Rows of the log by subject: subject, number and instant are the first columns."""
+    marks: dict[str, list[Mark]] = {}
+    for subject, number, instant, *_ in found:
+        marks.setdefault(subject, []).append((number, instant))
+    return marks

@@ -17,13 +17,15 @@ from sqlalchemy import bindparam, select
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import NotFound, ProviderConflict
 from moorage.domain.period import FOREVER
-from moorage.store import tables
+from moorage.store import rows, tables
+from moorage.store.own import Added
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from sqlalchemy import ClauseElement, Row, Select
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.period import Instant
     from moorage.store.answers import Turn
     from moorage.store.lapsed import Swept
@@ -76,6 +78,10 @@ class Batch:
     """What was asked with the beginning, and the answers; see `foresight`."""
     touched: dict[str, bool] = field(default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
+    rewritten: set[str] = field(default_factory=set)
+    """Those of them to which more was done than that bookings came."""
+    arrived: dict[str, list[Booking]] = field(default_factory=dict)
+    """Provider UUID -> bookings that came."""
     bumps: Counter[str] = field(default_factory=Counter)
     """How far each provider's wire generation moves, allocations aside."""
     allotted: set[str] = field(default_factory=set)
@@ -122,6 +128,7 @@ class Batch:
     def touch(self, provider: str, *, bookings_only: bool = False) -> None:
         """Note that a provider changes with this commit."""
         self.touched[provider] = self.touched.get(provider, True) and bookings_only
+        self.rewritten.add(provider)
 
     def look(self, statement: ClauseElement, parameters: Parameters) -> Rows:
         """What a statement finds, for which the answer may be there; it is used once."""
@@ -243,23 +250,26 @@ class Batch:
                 if row.state != _ALLOCATED:
                     self.held.add((row.consumer, row.provider, row.resource_class, row.amount))
 
-    def put(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Write bookings (columns of the table), to be judged at the end."""
-        rows = list(rows)
-        touched, added, amounts, held = self.touched, self.added, self.amounts, self.held
-        for row in rows:
-            provider, name, amount = row["provider"], row["resource_class"], row["amount"]
-            pair, state, end = (provider, name), row["state"], row["end_at"]
-            touched.setdefault(provider, True)
-            spans = added.setdefault(pair, [])
+    def put(self, bookings: Iterable[Booking]) -> None:
+        """Write bookings, to be judged at the end."""
+        written: list[dict[str, object]] = []
+        for each in bookings:
+            one = rows.as_read(each)
+            written += rows.booking_columns(one)
+            provider, consumer, state = one.provider, one.consumer, one.state.value
+            self.touched.setdefault(provider, True)
+            self.arrived.setdefault(provider, []).append(one)
             # One that has lapsed already is kept until the next purge, but takes nothing.
-            if self.lives(state, row["lapses_at"], end):
-                spans.append(self.span(row["start_at"], end, amount))
-            # What was held so and stays held was judged by the rules of its time.
-            if state == _ALLOCATED or (row["consumer"], provider, name, amount) not in held:
-                amounts.setdefault(pair, set()).add(amount)
-        if rows:
-            self.connection.do(_INSERT_BOOKINGS, rows)
+            lives = self.lives(state, one.lapses_at, one.period.end)
+            for name, amount in one.amounts.items():
+                spans = self.added.setdefault((provider, name), [])
+                if lives:
+                    spans.append(self.span(one.period.start, one.period.end, amount))
+                # What was held so and stays held was judged by the rules of its time.
+                if state == _ALLOCATED or (consumer, provider, name, amount) not in self.held:
+                    self.amounts.setdefault((provider, name), set()).add(amount)
+        if written:
+            self.connection.do(_INSERT_BOOKINGS, written)
 
     def renew(self, rows: Sequence[Any], end: Instant) -> None:
         """Note bookings (rows of the table) that the caller gives another end."""
@@ -280,6 +290,14 @@ class Batch:
         self.vacated |= swept.consumers
         self.swept |= swept.providers
 
+    def additions(self) -> dict[str, Added]:
+        """Providers to which nothing was done but that bookings came."""
+        return {
+            uuid: Added(bookings, self.bump(uuid), self.now)
+            for uuid, bookings in self.arrived.items()
+            if uuid not in self.rewritten and uuid not in self.swept and _are_apart(bookings)
+        }
+
     def log_rows(self, revision: int) -> list[dict[str, object]]:
         """What the change log says of this commit."""
         return [
@@ -291,6 +309,11 @@ class Batch:
             }
             for uuid, bookings_only in {**dict.fromkeys(self.swept, True), **self.touched}.items()
         ]
+
+
+def _are_apart(bookings: Sequence[Booking]) -> bool:
+    """Whether they would be read as they are: those of one consumer might be read as one."""
+    return len(bookings) == 1 or len({one.consumer for one in bookings}) == len(bookings)
 
 
 _INSERT_BOOKINGS = tables.bookings.insert()

@@ -43,6 +43,7 @@ from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
 from moorage.store.foresight import foresight
 from moorage.store.judge import changed, end_state, ground, judge, questions
+from moorage.store.own import Ended
 from moorage.store.reliance import check_reliance
 
 if TYPE_CHECKING:
@@ -151,10 +152,13 @@ _FORGET = delete(tables.consumers).where(
 
 def commit(
     connection: Session, changeset: Changeset, *, log: Log, clock: Clock | None = None
-) -> Committed:
+) -> tuple[Committed, Ended]:
     """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
 
     The commit's instant is the database's, or the clock's if one is given.
+
+    Returns:
+        What it came to; and what is to be noted of it as this process's own once it has ended.
 
     Raises:
         ProviderConflict: what it relies on has changed; see `check_reliance`.
@@ -177,7 +181,7 @@ def commit(
         allocations.check_places(batch)
     committed = settle(batch, log)
     events.tell(batch, changeset.changes, committed.revision)
-    return committed
+    return committed, Ended((committed.revision, turn.at), batch.additions())
 
 
 def _apply(batch: Batch, every: Sequence[Change]) -> None:

@@ -7,17 +7,22 @@ slept longer than the log reaches back loads everything.
 
 from __future__ import annotations
 
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.engine.snapshot import Snapshot
 from moorage.store import states
+from moorage.store.own import Own
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import ProviderState
     from moorage.store.answers import News
     from moorage.store.backends import Backend
+    from moorage.store.own import Added
     from moorage.store.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
@@ -35,6 +40,8 @@ class Feed:
         self._watch = watch
         self._refreshing = Lock()
         self._state: _State = (None, Snapshot.empty())
+        self.own = Own()
+        """Whoever commits in this process notes here what came of it."""
 
     def snapshot(self) -> Snapshot:
         """The ledger as it stands, seen now.
@@ -91,7 +98,7 @@ class Feed:
                 topology_revision=news.topology_revision,
             )
         else:
-            changed, gone = _differing(connection, old, news)
+            changed, gone = self._differing(connection, old, news)
             found = old.with_states(
                 changed,
                 removed=gone,
@@ -100,18 +107,32 @@ class Feed:
                 topology_revision=news.topology_revision,
                 now=now,
             )
+        self.own.forget(set(chain.from_iterable(news.commits.values())))
         return news.cursor, found
 
-
-def _differing(
-    connection: Session, old: Snapshot, news: News
-) -> tuple[list[ProviderState], list[str]]:
-    """The new states of providers that changed, and the UUIDs of those that went."""
-    wholly = news.wholly | {uuid for uuid in news.subjects if uuid not in old.row_of}
-    known = {uuid: old.state(old.row_of[uuid]) for uuid in news.subjects - wholly}
-    changed = [*states.states(connection, wholly), *states.rebooked(connection, known)]
-    there = {state.provider.uuid for state in changed}
-    return changed, sorted(news.subjects - there)
+    def _differing(
+        self, connection: Session, old: Snapshot, news: News
+    ) -> tuple[list[ProviderState], list[str]]:
+        """The new states of providers that changed, and the UUIDs of those that went."""
+        wholly: list[str] = []
+        known: dict[str, ProviderState] = {}
+        booked: list[tuple[ProviderState, Sequence[Added]]] = []
+        for uuid, marks in news.commits.items():
+            if uuid in news.wholly or uuid not in old.row_of:
+                wholly.append(uuid)
+                continue
+            state, added = old.state(old.row_of[uuid]), self.own.of(uuid, marks)
+            if added is None or not states.are_new(state, added):
+                known[uuid] = state
+            else:
+                booked.append((state, added))
+        changed = [
+            *states.states(connection, wholly),
+            *states.rebooked(connection, known),
+            *states.booked(connection, booked),
+        ]
+        there = {state.provider.uuid for state in changed}
+        return changed, sorted(news.commits.keys() - there)
 
 
 _State = tuple[object | None, Snapshot]

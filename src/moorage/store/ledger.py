@@ -96,11 +96,13 @@ class Ledger:
             Busy: too many writers at once, or the database is away.
         """
         log, clock = self._backend.log, self._clock
-        return self._watch.commit(
+        committed, ended = self._watch.commit(
             lambda: self._backend.write(
                 lambda connection: commit(connection, changeset, log=log, clock=clock)
             )
         )
+        self._feed.own.note(ended)
+        return committed
 
     def provider(self, uuid: str) -> ResourceProvider:
         """See `Store`."""

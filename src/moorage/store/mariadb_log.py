@@ -18,7 +18,7 @@ from sqlalchemy import bindparam, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
-from moorage.store.answers import Glance, News, Turn
+from moorage.store.answers import Glance, News, Turn, commits
 from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _HEAD: Final = (
     " FROM ledger WHERE id = 1"
 )
 _SINCE: Final = (
-    "SELECT revision, subject, bookings_only, at FROM changes"
+    "SELECT subject, revision, at, bookings_only FROM changes"
     " WHERE revision >= %s ORDER BY revision, subject"
 )
 _LOGGED: Final = "SELECT EXISTS (SELECT 1 FROM changes WHERE revision = %s AND at = %s)"
@@ -82,10 +82,10 @@ class Mark(NamedTuple):
 class _Row(NamedTuple):
     """One of the log, in the order of `_SINCE`."""
 
-    revision: int
     subject: str
-    bookings_only: bool
+    revision: int
     at: Instant
+    bookings_only: bool
 
 
 class Line:
@@ -193,7 +193,7 @@ class MarkedLog:
                     cursor=_reached(cursor, missed),
                     revision=max(newest, revision + 1) if missed else revision,
                     topology_revision=topology,
-                    subjects=frozenset(row.subject for row in missed if row.subject),
+                    commits=commits(row for row in missed if row.subject),
                     wholly=frozenset(row.subject for row in missed if not row.bookings_only),
                     complete=True,
                     now=now,
@@ -204,7 +204,7 @@ class MarkedLog:
             cursor=_reached(before, found),
             revision=newest if cursor is None else max(newest, revision + 1),
             topology_revision=topology,
-            subjects=frozenset(),
+            commits={},
             wholly=frozenset(),
             complete=False,
             now=now,

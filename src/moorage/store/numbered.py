@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import bindparam, delete, select, update
 
 from moorage.store import tables
-from moorage.store.answers import Glance, News
+from moorage.store.answers import Glance, News, commits
 from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ _ADVANCE = update(tables.ledger).values(
 _ADVANCE_AND_TELL = _ADVANCE.returning(_l.revision)
 REVISION = select(_l.revision)
 _LOG = tables.changes.insert()
-_AFTER = select(_log.subject, _log.bookings_only).where(_log.revision > bindparam("after"))
+_AFTER = select(_log.subject, _log.revision, _log.at, _log.bookings_only).where(
+    _log.revision > bindparam("after")
+)
 
 
 class NumberedLog:
@@ -96,7 +98,7 @@ class NumberedLog:
             cursor=head.revision,
             revision=head.revision,
             topology_revision=head.topology_revision,
-            subjects=frozenset(row.subject for row in found),
+            commits=commits(found),
             wholly=frozenset(row.subject for row in found if not row.bookings_only),
             complete=complete,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -74,17 +75,19 @@ def provider(
     )
 
 
-def recounted(one: ResourceProvider, row: Any) -> ResourceProvider:  # noqa: ANN401 - a row of `providers`
-    """The same provider with the counters of its row; `replace` would look at every field."""
+def recounted(
+    one: ResourceProvider, *, generation: int, revision: int, updated_at: Instant
+) -> ResourceProvider:
+    """The same provider with other counters; `replace` would look at every field."""
     return ResourceProvider(
         one.uuid,
         one.name,
         one.parent_uuid,
         one.root_uuid,
-        row.generation,
-        row.revision,
+        generation,
+        revision,
         one.created_at,
-        row.updated_at,
+        updated_at,
         one.inventories,
         one.traits,
         one.aggregates,
@@ -128,6 +131,15 @@ def bookings(rows: Iterable[Any]) -> tuple[Booking, ...]:
     for row in rows:
         amounts.setdefault(_KEY(row), {})[row.resource_class] = row.amount
     return tuple(_booking(key, found) for key, found in amounts.items())
+
+
+def as_read(one: Booking) -> Booking:
+    """A booking to be written as it will be read: its classes in their order."""
+    names = list(one.amounts)
+    ordered = sorted(names)
+    if names == ordered:
+        return one
+    return replace(one, amounts=MappingProxyType({name: one.amounts[name] for name in ordered}))
 
 
 def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:

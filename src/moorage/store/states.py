@@ -14,13 +14,14 @@ from moorage.store import bodies, rows, tables
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Select
 
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
+    from moorage.store.own import Added
     from moorage.store.session import Asked, Session
 
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
@@ -53,6 +54,12 @@ _SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
 _SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_SOME))
 _SOME_AWAY = _AWAY.where(_p.uuid.in_(_SOME))
 _SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
+
+_OCCUPANTS = (
+    select(_c.uuid, _c.project_id, _m.tags)
+    .outerjoin(tables.members, _m.consumer == _c.uuid)
+    .where(_c.uuid.in_(bindparam("consumers", expanding=True)))
+)
 
 
 def every_state(connection: Session) -> Iterator[ProviderState]:
@@ -119,9 +126,54 @@ def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterato
         counters, bookings = connection.ask(
             (_SOME_PROVIDERS, parameters), (_SOME_BOOKINGS, parameters)
         )
-        providers = (rows.recounted(known[row.uuid].provider, row) for row in counters)
+        providers = (
+            rows.recounted(
+                known[row.uuid].provider,
+                generation=row.generation,
+                revision=row.revision,
+                updated_at=row.updated_at,
+            )
+            for row in counters
+        )
         down = {uuid: known[uuid].down for uuid in some}
         yield from _booked(providers, bookings, down)
+
+
+def are_new(state: ProviderState, added: Iterable[Added]) -> bool:
+    """Whether nobody who came was there already: who was may look otherwise now."""
+    here = {one.consumer for one in state.occupants}
+    return not any(booking.consumer in here for one in added for booking in one.bookings)
+
+
+def booked(
+    connection: Session, known: Sequence[tuple[ProviderState, Sequence[Added]]]
+) -> Iterator[ProviderState]:
+    """Known providers to which nothing happened but that bookings came, in this order."""
+    came = {one.consumer for _, every in known for each in every for one in each.bookings}
+    occupants = {
+        row.uuid: rows.occupant(row.uuid, row.project_id, row.tags)
+        for some in chunks(came)
+        for row in connection.execute(_OCCUPANTS, {"consumers": some})
+    }
+    for state, every in known:
+        new = [one for each in every for one in each.bookings]
+        who = dict.fromkeys([one.consumer for one in new])
+        yield ProviderState(
+            _counted_on(state.provider, every),
+            (*state.bookings, *new),
+            (*state.occupants, *[occupants[one] for one in who]),
+            state.down,
+        )
+
+
+def _counted_on(provider: ResourceProvider, every: Sequence[Added]) -> ResourceProvider:
+    bumps = [one for one in every if one.bump]
+    return rows.recounted(
+        provider,
+        generation=provider.generation + sum(one.bump for one in bumps),
+        revision=provider.revision + len(every),
+        updated_at=bumps[-1].at if bumps else provider.updated_at,
+    )
 
 
 def _assembled(

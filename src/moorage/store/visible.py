@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
 from moorage.store.advisory import begin
-from moorage.store.answers import Glance, News, Turn
+from moorage.store.answers import Glance, News, Turn, commits
 from moorage.store.lapsed import Swept, sweep_all, sweep_of, who_lapsed
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ _HEAD: Final = text(
     " coalesce((SELECT max(revision) FROM changes), log_start) AS newest FROM ledger"
 )
 _UNSEEN: Final = text(
-    "SELECT revision, subject, bookings_only FROM changes"
+    "SELECT subject, revision, at, bookings_only FROM changes"
     " WHERE revision >= :xmax OR revision = ANY(CAST(:running AS bigint[]))"
 )
 _TRY: Final = (
@@ -274,7 +274,7 @@ class VisibleLog:
             cursor=reached,
             revision=max(revision + 1, *(row.revision for row in found)) if found else revision,
             topology_revision=head.topology_revision,
-            subjects=frozenset(row.subject for row in found if row.subject),
+            commits=commits(row for row in found if row.subject),
             wholly=frozenset(row.subject for row in found if not row.bookings_only),
             complete=True,
             now=head.now,
@@ -291,7 +291,7 @@ class VisibleLog:
 def _everything(head: Any, cursor: Cursor, revision: int) -> News:  # noqa: ANN401 - a row
     nothing: frozenset[str] = frozenset()
     topology = head.topology_revision
-    return News(cursor, revision, topology, nothing, nothing, complete=False, now=head.now)
+    return News(cursor, revision, topology, {}, nothing, complete=False, now=head.now)
 
 
 def _trim(connection: Session) -> None:

@@ -10,7 +10,7 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.consumers import ANY_GENERATION, UNKNOWN_TYPE, Consumer
 from moorage.domain.errors import ConsumerConflict, InvalidDescription, NotFound, PlaceLeft
 from moorage.domain.period import FOREVER, Period
-from moorage.store import rows, tables
+from moorage.store import tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
     actual = stored.generation if stored is not None and own else None
     if change.generation is not ANY_GENERATION and change.generation != actual:
         raise ConsumerConflict(uuid, expected=change.generation, actual=actual)
-    fresh = _fresh_rows(batch, change, own)
+    fresh = _fresh(batch, change, own)
     if not fresh:
         _clear(batch, uuid, own)
         _forget_generation(batch, uuid)
@@ -101,18 +101,17 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
     batch.consumer_generations[uuid] = generation
 
 
-def _fresh_rows(
-    batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]
-) -> list[dict[str, Any]]:
+def _fresh(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) -> list[Booking]:
     terms = _terms(batch, change, own)
-    found: list[dict[str, Any]] = []
+    found: list[Booking] = []
     for provider, amounts in change.allocations.items():
         if not amounts or min(amounts.values()) < 1:
             raise InvalidDescription(
                 "an allocation needs amounts of at least 1",
                 path=f"allocations.{provider}.resources",
             )
-        found += rows.booking_columns(Booking(change.consumer.uuid, provider, amounts, **terms))
+        by_class = dict(sorted(amounts.items()))
+        found.append(Booking(change.consumer.uuid, provider, by_class, **terms))
     return found
 
 

@@ -15,13 +15,14 @@ from moorage.domain.errors import (
     NotFound,
 )
 from moorage.domain.period import FOREVER
-from moorage.store import rows, tables
+from moorage.store import tables
 from moorage.store.apply.allocations import holder, stored_consumer, write_consumer
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.changes import (
         DropBookings,
         EndBookings,
@@ -94,7 +95,7 @@ def put_bookings(batch: Batch, every: Sequence[PutBookings]) -> None:
         InvalidDescription: another consumer's booking, an allocation, or two bookings of one
             state for the same inventory.
     """
-    fresh = {one.consumer.uuid: _columns(one) for one in every}
+    fresh = {one.consumer.uuid: _checked(one) for one in every}
     known: set[str] = set()
     for some in chunks(fresh):
         stood = batch.connection.execute(_STOOD, {"consumers": some})
@@ -103,25 +104,23 @@ def put_bookings(batch: Batch, every: Sequence[PutBookings]) -> None:
     owners = {one.consumer.uuid: one.consumer for one in every if fresh[one.consumer.uuid]}
     if new := [holder(one) for uuid, one in owners.items() if uuid not in known]:
         batch.connection.do(_NEW_CONSUMERS, new)
-    if booked := [row for found in fresh.values() for row in found]:
-        batch.put(booked)
+    batch.put(booking for found in fresh.values() for booking in found)
 
 
-def _columns(change: PutBookings) -> list[dict[str, Any]]:
+def _checked(change: PutBookings) -> tuple[Booking, ...]:
     """What to write for one consumer."""
     uuid = change.consumer.uuid
-    fresh: list[dict[str, Any]] = []
+    keys: list[tuple[str, str, BookingState]] = []
     for booking in change.bookings:
         if booking.consumer != uuid or booking.state is BookingState.ALLOCATED:
             raise InvalidDescription(
                 f"{booking.state} booking of {booking.consumer} among the holds of {uuid}",
                 path="bookings",
             )
-        fresh += rows.booking_columns(booking)
-    keys = {(row["provider"], row["resource_class"], row["state"]) for row in fresh}
-    if len(keys) != len(fresh):
+        keys += [(booking.provider, name, booking.state) for name in booking.amounts]
+    if len(set(keys)) != len(keys):
         raise InvalidDescription(f"{uuid} books an inventory twice", path="bookings")
-    return fresh
+    return tuple(one for one in change.bookings if one.amounts)
 
 
 def drop_bookings(batch: Batch, change: DropBookings) -> None:

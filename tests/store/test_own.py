@@ -1,0 +1,234 @@
+"""What a process has booked itself is not read again, and a snapshot made of it is the ledger's."""
+
+import atexit
+from contextlib import closing, suppress
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import (
+    Change,
+    Changeset,
+    CreateProvider,
+    DeleteAllocations,
+    DropBookings,
+    EndBookings,
+    PutBookings,
+    PutInventories,
+    ReplaceAllocations,
+)
+from moorage.domain.consumers import ANY_GENERATION, Consumer
+from moorage.domain.errors import MoorageError, NotFound
+from moorage.domain.period import Period
+from moorage.domain.providers import Inventory
+from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.store import Ledger, open_store, states
+from moorage.store.backends import Backend
+from moorage.store.opening import connect
+from moorage.store.own import KEPT, Added, Ended, Own
+
+PROVIDERS = ("a", "b")
+BOOKING = Booking("one", "a", {"VCPU": 1}, Period(1_000))
+
+
+class Clock:
+    instant = 1_000
+
+    def now(self) -> int:
+        return self.instant
+
+
+@cache
+def ledger() -> bytes:
+    """A file with two providers, to copy."""
+    with TemporaryDirectory() as folder:
+        store = open_store(f"sqlite:///{folder}/ledger")
+        store.commit(
+            Changeset(
+                tuple(
+                    change
+                    for name in PROVIDERS
+                    for change in (
+                        CreateProvider(name, name),
+                        PutInventories(name, (Inventory("VCPU", 90), Inventory("DISK_GB", 90)), 0),
+                    )
+                )
+            )
+        )
+        store.close()
+        return Path(folder, "ledger").read_bytes()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    Path(tmp_path, "ledger").write_bytes(ledger())
+    return f"sqlite:///{tmp_path / 'ledger'}"
+
+
+@pytest.fixture
+def reread(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Providers whose bookings are read again."""
+    found: list[str] = []
+    load = states.rebooked
+
+    def watched(connection: object, known: dict[str, ProviderState]) -> object:
+        found.extend(sorted(known))
+        return load(connection, known)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(states, "rebooked", watched)
+    return found
+
+
+def put(consumer: str, *providers: str) -> ReplaceAllocations:
+    amounts = {"VCPU": 2, "DISK_GB": 3}
+    return ReplaceAllocations(
+        Consumer(consumer, "project", "user", "INSTANCE"),
+        dict.fromkeys(providers, amounts),
+        ANY_GENERATION,
+    )
+
+
+def commit(store: Ledger, *changes: Change) -> None:
+    store.commit(Changeset(changes))
+
+
+def said(snapshot: Snapshot) -> dict[str, object]:
+    """All there is to say of providers; occupants have no order."""
+    found: dict[str, object] = {}
+    for uuid, row in snapshot.row_of.items():
+        state = snapshot.state(row)
+        columns = [
+            (name, int(one.used[one.position[row]]), int(one.peak[one.position[row]]))
+            for name, one in sorted(snapshot.classes.items())
+        ]
+        found[uuid] = (state.provider, state.bookings, frozenset(state.occupants), columns)
+    return found
+
+
+def opened(url: str) -> Ledger:
+    """Without a look at the schema, which takes longer than all else here."""
+    return Ledger(connect(url), None)
+
+
+def as_new(url: str) -> dict[str, object]:
+    with closing(opened(url)) as new:
+        return said(new.snapshot())
+
+
+def test_what_only_came_from_here_is_not_read_again(file: str, reread: list[str]) -> None:
+    with closing(opened(file)) as store:
+        store.snapshot()
+        commit(store, put("one", "a"))
+        commit(store, put("two", "a", "b"))
+        assert said(store.snapshot()) == as_new(file)
+    assert not reread
+
+
+def test_what_others_touched_is_read(file: str, reread: list[str]) -> None:
+    with closing(opened(file)) as store, closing(opened(file)) as other:
+        store.snapshot()
+        commit(store, put("one", "a"))
+        commit(other, put("two", "a"))
+        commit(store, put("three", "a"), put("four", "b"))
+        assert said(store.snapshot()) == as_new(file)
+    assert reread == ["a"]
+
+
+def test_what_also_went_is_read(file: str, reread: list[str]) -> None:
+    with closing(opened(file)) as store:
+        commit(store, put("one", "a"), put("two", "b"))
+        store.snapshot()
+        commit(store, put("three", "a"), DeleteAllocations("one"))
+        commit(store, put("two", "b"))
+        assert said(store.snapshot()) == as_new(file)
+    assert reread == ["a", "b"]
+
+
+CONSUMERS = ("c0", "c1", "c2", "c3")
+_consumers = st.sampled_from(CONSUMERS)
+_places = st.lists(st.sampled_from(PROVIDERS), min_size=1, unique=True)
+_until = st.integers(1, 40)
+
+
+def hold(consumer: str, places: list[str], until: int) -> PutBookings:
+    bookings = [
+        Booking(
+            consumer, one, {"VCPU": 1}, Period(1_000 + until), BookingState.HELD, 1_000 + 2 * until
+        )
+        for one in places
+    ]
+    return PutBookings(Consumer(consumer, "project"), tuple(bookings))
+
+
+_changes = st.one_of(
+    st.builds(lambda consumer, places: put(consumer, *places), _consumers, _places),
+    st.builds(DeleteAllocations, _consumers),
+    st.builds(hold, _consumers, _places, _until),
+    st.builds(lambda one: DropBookings(frozenset({one})), _consumers),
+    st.builds(lambda one, end: EndBookings(frozenset({one}), 5_000 + end), _consumers, _until),
+)
+_steps = st.lists(
+    st.tuples(
+        st.sampled_from((0, 1)), st.lists(_changes, min_size=1, max_size=2), st.integers(0, 3)
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+@cache
+def backend() -> Backend:
+    """One for all examples: wording statements anew takes longer than a whole example."""
+    folder = TemporaryDirectory()
+    Path(folder.name, "ledger").write_bytes(ledger())
+    opened_once = connect(f"sqlite:///{folder.name}/ledger")
+    atexit.register(folder.cleanup)
+    atexit.register(opened_once.close)
+    return opened_once
+
+
+@given(steps=_steps, looks=st.integers(1, 5))
+@settings(max_examples=20)
+def test_two_who_write_see_the_same_as_a_third_who_reads_it_all(
+    steps: list[tuple[int, list[Change], int]], looks: int
+) -> None:
+    clock = Clock()
+    both = [Ledger(backend(), clock) for _ in range(2)]
+    for consumer in CONSUMERS:  # whatever the example before has left
+        commit(both[0], DropBookings(frozenset({consumer})))
+        with suppress(NotFound):
+            commit(both[0], DeleteAllocations(consumer))
+    for number, (who, changes, later) in enumerate(steps):
+        with suppress(MoorageError):
+            commit(both[who], *changes)
+        clock.instant += later
+        if number % looks == 0:
+            both[number % 2].snapshot()
+    expected = said(Ledger(backend(), clock).snapshot())
+    assert [said(one.snapshot()) for one in both] == [expected, expected]
+
+
+def test_a_number_given_again_is_not_taken_for_the_lost_commit() -> None:
+    own = Own()
+    lost = {"a": Added([BOOKING], 1, 5)}
+    own.note(Ended((7, 100), lost))
+    assert own.of("a", [(7, 200)]) is None
+    assert own.of("a", [(7, 100)]) == [lost["a"]]
+    own.forget([(7, 100), (8, 0)])
+    assert own.of("a", [(7, 100)]) is None
+
+
+def test_no_more_is_kept_than_a_bound() -> None:
+    own = Own()
+    some = [BOOKING] * (KEPT // 2 + 1)
+    for number in (1, 2):
+        own.note(Ended((number, 0), {"a": Added(some, 0, 0)}))
+    assert own.of("a", [(1, 0)]) is None
+    assert own.of("a", [(2, 0)]) is not None
+    own.note(Ended((3, 0), {"a": Added(some * 2, 0, 0)}))
+    assert own.of("a", [(3, 0)]) is None, "too much for all there is room for"
