@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, count
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -40,6 +41,12 @@ class Draft:
         self.size = len(old.uuids)
         self._place(list(states), [uuid for uuid in removed if uuid in old.row_of])
         self._let_time_pass()
+        known = len(old.states)
+        self._pairs = [
+            (row, old.states[row] if row < known else None, state)
+            for row, state in self.changed.items()
+        ]
+        """Rows with what they were and what they are."""
 
     def _place(self, states: list[ProviderState], removed: list[str]) -> None:
         """Give every provider its row: the one it has, a freed one, or a new one at the end."""
@@ -87,9 +94,6 @@ class Draft:
 
     # --- per provider ---------------------------------------------------------------------
 
-    def _before(self, row: int) -> ProviderState | None:
-        return self.old.states[row] if row < len(self.old.states) else None
-
     def _grown(self, column: NDArray[np.generic], filler: int) -> NDArray[np.generic]:
         if self.size == len(column):
             return column.copy()
@@ -129,8 +133,7 @@ class Draft:
         return column.astype(np.bool_, copy=False)
 
     def _structure_differs(self) -> bool:
-        for row, state in self.changed.items():
-            before = self._before(row)
+        for _, before, state in self._pairs:
             if before is None or state is None:
                 if before is not state:
                     return True
@@ -177,13 +180,12 @@ class Draft:
         occupied: dict[str, dict[int, Entry]] = {}
         restock: dict[str, set[int]] = {}
         breaks = self._grown(self.old.breaks, np.iinfo(np.int64).max)
-        for row, state in self.changed.items():
+        for row, before, state in self._pairs:
             after, until = entries(state, self.now)
             breaks[row] = until
-            before = self._before(row)
             was = () if before is None else before.provider.inventories
             now = () if state is None else state.provider.inventories
-            if was != now:
+            if was is not now and was != now:
                 for one in {*was, *now}:
                     restock.setdefault(one.resource_class, set()).add(row)
             for name, entry in after.items():
@@ -216,11 +218,11 @@ class Draft:
     def _differing(self, attribute: str) -> dict[str, tuple[list[int], list[int]]]:
         """Trait (or aggregate) -> rows that lost it, rows that got it."""
         found: dict[str, tuple[list[int], list[int]]] = {}
-        for row, state in self.changed.items():
-            before = self._before(row)
-            was = frozenset() if before is None else getattr(before.provider, attribute)
-            now = frozenset() if state is None else getattr(state.provider, attribute)
-            if was == now:
+        of = attrgetter(attribute)
+        for row, before, state in self._pairs:
+            was = frozenset() if before is None else of(before.provider)
+            now = frozenset() if state is None else of(state.provider)
+            if was is now or was == now:
                 continue
             for name in was - now:
                 found.setdefault(name, ([], []))[0].append(row)

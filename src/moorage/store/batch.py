@@ -8,7 +8,7 @@ its end, so two changes of one changeset may name the same generation.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,7 +82,7 @@ class Batch:
     """Those of them to which more was done than that bookings came."""
     arrived: dict[str, list[Booking]] = field(default_factory=dict)
     """Provider UUID -> bookings that came."""
-    bumps: Counter[str] = field(default_factory=Counter)
+    bumps: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """How far each provider's wire generation moves, allocations aside."""
     allotted: set[str] = field(default_factory=set)
     """Providers whose wire generation moves once for allocations."""
@@ -188,7 +188,7 @@ class Batch:
 
     def bump(self, uuid: str) -> int:
         """How far a provider's wire generation moves."""
-        return self.bumps[uuid] + (uuid in self.allotted)
+        return self.bumps.get(uuid, 0) + (uuid in self.allotted)
 
     # --- names ------------------------------------------------------------------------------
 

@@ -180,14 +180,11 @@ def _add_down(
 
 def changed(batch: Batch, before: Ground) -> Ground:
     """The end state of a batch that leaves inventories as they are."""
-    occupancy = {
-        pair: [
-            *before.occupancy.get(pair, ()),
-            *((start, end, -amount) for start, end, amount in batch.removed.get(pair, ())),
-            *added,
-        ]
-        for pair, added in batch.added.items()
-    }
+    occupancy: dict[Pair, list[Span]] = {}
+    for pair, added in batch.added.items():
+        occupancy[pair] = spans = [*before.occupancy.get(pair, ()), *added]
+        if pair in batch.removed:
+            spans += [(start, end, -amount) for start, end, amount in batch.removed[pair]]
     return Ground(before.inventories, occupancy)
 
 

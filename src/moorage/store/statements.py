@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from sqlalchemy import (
     ARRAY,
@@ -96,7 +96,10 @@ class Worded:
         self.arguments = _collector(names, fixed)
         if self.spread:
             rooms = [self.spread.get(name) for name in names]
-            self.arguments = _spreading(self.arguments, rooms)
+            look = self.arguments
+            one = next(iter(self.spread)) if list(self.spread.values()) == [1] else None
+            # Nearly always there is one list, of one value.
+            self.arguments = _spreading(look, rooms) if one is None else _of_one(look, one)
 
     def rows(self, columns: Sequence[str]) -> Callable[[Any], Any]:
         """What makes rows of these columns, from now on to be found in `row`."""
@@ -116,6 +119,13 @@ def _collector(
         return lambda given: (given[name],)
     look = itemgetter(*names)
     return (lambda given: look({**given, **fixed})) if fixed else look
+
+
+def _of_one(
+    look: Callable[[Parameters], Sequence[Any]], name: str
+) -> Callable[[Parameters], Sequence[Any]]:
+    """As `look`, with the only item of the list of that name."""
+    return lambda given: look({**given, name: given[name][0]})
 
 
 def _spreading(
@@ -175,6 +185,9 @@ class _Statement:
         """What the text depends on: the columns of an insertion, the lengths of lists."""
         if self.inserts:
             return tuple(given)
+        if len(self.lists) == 1:
+            length = len(given[self.lists[0]])
+            return (length if length == 1 else _room(length),)
         return tuple([_room(len(given[name])) for name in self.lists])
 
 
@@ -203,12 +216,15 @@ class Speech:
         self.dialect = dialect
         self._arrays = dialect.name == "postgresql"
         self._known: WeakKeyDictionary[ClauseElement, _Statement] = WeakKeyDictionary()
+        known: Any = self._known
+        self._look: Callable[[object], _Statement | None] = known.data.get
+        """The same by reference, without a call of Python's."""
         self._patterns: dict[object, _Pattern] = {}
         """As many as the code has ways to ask."""
 
     def worded(self, construct: ClauseElement, given: Parameters) -> Worded:
         """The text of a construct for parameters like these."""
-        statement = self._known.get(construct)
+        statement = self._look(ref(construct))
         if statement is None:
             statement = self._known[construct] = self._met(construct)
         shape = statement.shape(given) if statement.varies else ()

@@ -11,13 +11,13 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest, values
+from prometheus_client import CollectorRegistry, Gauge, generate_latest, values
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from moorage.telemetry import files, table
-from moorage.telemetry.quick import QuickHistogram, quick
+from moorage.telemetry.quick import QuickCounter, QuickHistogram, quick
 from moorage.telemetry.table import Kind
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _shared(folder: Path | None, worker: str) -> Path | None:
 def _instrument(row: Row, registry: CollectorRegistry) -> Any:  # noqa: ANN401 - the library's classes
     match row.kind:
         case Kind.COUNTER:
-            return Counter(row.name, row.help, row.labels, registry=registry)
+            return QuickCounter(row.name, row.help, row.labels, registry=registry)
         case Kind.HISTOGRAM:
             return QuickHistogram(
                 row.name, row.help, row.labels, buckets=row.buckets, registry=registry

@@ -11,7 +11,7 @@ from struct import Struct
 from threading import Lock
 from typing import Any, Final
 
-from prometheus_client import Histogram
+from prometheus_client import Counter, Histogram
 
 _WRITE: Final = Struct("d").pack_into
 
@@ -25,10 +25,10 @@ def quick(kind: Any) -> Any:  # noqa: ANN401 - a class that the library makes an
 
         def inc(self, amount: float) -> None:
             """Add."""
-            file = self._file
+            file, key = self._file, self._key
             with lock:
                 self._value += amount
-                _WRITE(file._m, file._positions[self._key], self._value)  # noqa: SLF001 - as `write_value` does
+                _WRITE(file._m, file._positions[key], self._value)  # noqa: SLF001 - as `write_value` does
 
     return Quick
 
@@ -40,3 +40,11 @@ class QuickHistogram(Histogram):
         """Count a value; some child's, where there are labels."""
         self._sum.inc(amount)
         self._buckets[bisect_left(self._upper_bounds, amount)].inc(1)
+
+
+class QuickCounter(Counter):
+    """A counter that keeps no exemplars."""
+
+    def inc(self, amount: float = 1, exemplar: dict[str, str] | None = None) -> None:  # noqa: ARG002 - the library's signature
+        """Add to some child, where there are labels."""
+        self._value.inc(amount)

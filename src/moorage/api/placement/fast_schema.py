@@ -115,9 +115,23 @@ def _object(schema: JSON, formats: Formats) -> Check:
         key: _all([compiled(one, formats), *(of for search, of in patterns if search(key))])
         for key, one in schema.get("properties", {}).items()
     }
-    other = _other(patterns, closed=schema.get("additionalProperties", True) is False)
+    closed = schema.get("additionalProperties", True) is False
+    other = _other(patterns, closed=closed)
     required = frozenset(schema.get("required", ()))
     fewest = schema.get("minProperties", 0)
+
+    if not known and closed and len(patterns) == 1:
+        ((search_key, of_pattern),) = patterns
+
+        def check_alike(value: object) -> bool:
+            if type(value) is not dict or len(value) < fewest or not required <= value.keys():
+                return False
+            for key, item in value.items():
+                if search_key(key) is None or not of_pattern(item):
+                    return False
+            return True
+
+        return check_alike
 
     def check(value: object) -> bool:
         if type(value) is not dict or len(value) < fewest or not required <= value.keys():
