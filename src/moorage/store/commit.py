@@ -170,8 +170,9 @@ def commit(
     turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
     batch = Batch(connection, turn.at if clock is None else clock.now(), turn, log.sweep)
-    for (statement, given), found in zip(ahead, answers, strict=True):
-        batch.foreseen[statement] = given, found
+    batch.foreseen = {
+        statement: (given, found) for (statement, given), found in zip(ahead, answers, strict=True)
+    }
     check_reliance(batch, changeset)
     fresh.look_up(batch, changeset.changes)
     _apply(batch, changeset.changes)

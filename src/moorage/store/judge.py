@@ -11,7 +11,6 @@ the state before, which nobody else can change meanwhile, and what the changeset
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, and_, bindparam, case, func, or_, select
@@ -87,8 +86,6 @@ _BOOKED = (
     .group_by(_b.provider, _b.resource_class, _BEGUN, _b.end_at, _b.lapses_at, _b.state)
 )
 """Not what lives at an instant, for that is not known yet, but what lives when can be told of."""
-_AMOUNT: Final = itemgetter(2)
-"""Of a span."""
 _EARLIER: Final = 60_000_000
 """Microseconds before a guess of the instant of a commit at which it has certainly not been yet."""
 _IN_USE = (
@@ -131,11 +128,11 @@ def ground(batch: Batch) -> Ground | None:
     _, stock = batch.foreseen[_STOCK]
     batch.generations.update((row.uuid, row.generation) for row in stock)
     occupancy: dict[Pair, list[Span]] = {}
+    lives, span, judged = batch.lives, batch.span, batch.added
     for provider, name, start, end, lapses_at, state, amount in booked:
-        if batch.lives(state, lapses_at, end):
-            span = batch.span(start, end, int(amount))
-            occupancy.setdefault((provider, name), []).append(span)
-    stocked = [row for row in stock if row.provider is not None]
+        if (provider, name) in judged and lives(state, lapses_at, end):
+            occupancy.setdefault((provider, name), []).append(span(start, end, int(amount)))
+    stocked = [row for row in stock if (row.provider, row.resource_class) in judged]
     inventories = _inventories(stocked)
     _add_down(batch.now, stocked, inventories, occupancy)
     return Ground(inventories, occupancy)
@@ -200,9 +197,10 @@ def judge(batch: Batch, end: Ground) -> None:
     without_inventory = [pair for pair in pairs if pair not in inventories]
     if without_inventory:
         _judge_names(batch, without_inventory)
+    occupancy, amounts = end.occupancy, batch.amounts
     for pair in pairs:
-        _judge_units(batch, pair, inventories.get(pair))
-        _judge_capacity(batch, pair, inventories[pair], end.occupancy.get(pair, []))
+        _judge_units(pair, amounts.get(pair, ()), inventories.get(pair))
+        _judge_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
     if batch.dropped:
         _judge_dropped(batch)
 
@@ -222,17 +220,19 @@ def _judge_names(batch: Batch, without_inventory: list[Pair]) -> None:
             raise InventoryInUse(provider, (name,))
 
 
-def _judge_units(batch: Batch, pair: Pair, inventory: Inventory | None) -> None:
-    provider, name = pair
-    for amount in sorted(batch.amounts.get(pair, ())):
+def _judge_units(pair: Pair, amounts: Iterable[int], inventory: Inventory | None) -> None:
+    for amount in sorted(amounts):
         rule = "no inventory" if inventory is None else inventory.rule_broken_by(amount)
         if rule is not None:
-            raise ConstraintViolated(provider, name, requested=amount, rule=rule)
+            raise ConstraintViolated(*pair, requested=amount, rule=rule)
 
 
 def _judge_capacity(batch: Batch, pair: Pair, inventory: Inventory, occupancy: list[Span]) -> None:
-    added, removed = batch.added[pair], batch.removed.get(pair, [])
-    found = _at_once(batch, inventory.capacity, occupancy, added, removed)
+    capacity, removed = inventory.capacity, batch.removed.get(pair, [])
+    # What fits all together fits at every instant.
+    if not removed and sum([amount for _, _, amount in occupancy]) <= capacity:
+        return
+    found = _at_once(batch, capacity, occupancy, batch.added[pair], removed)
     if found is None:
         return
     raise CapacityExceeded(pair[0], pair[1], free=found.free, requested=found.requested)
@@ -241,13 +241,7 @@ def _judge_capacity(batch: Batch, pair: Pair, inventory: Inventory, occupancy: l
 def _at_once(
     batch: Batch, capacity: int, occupancy: list[Span], added: list[Span], removed: list[Span]
 ) -> Shortfall | None:
-    """The same as `shortfall`.
-
-    What fits all together fits at every instant; and sums suffice where everything is from now on
-    and for ever.
-    """
-    if not removed and sum(map(_AMOUNT, occupancy)) <= capacity:
-        return None
+    """The same as `shortfall`; sums suffice where everything is from now on and for ever."""
     total, asked, less = (_flat(spans, batch.now) for spans in (occupancy, added, removed))
     if total is not None and asked is not None and less is not None:
         if total <= capacity or asked <= less:
