@@ -74,55 +74,55 @@ class Batch:
     turn: Turn
     sweep: Callable[[Batch], Swept]
     """Deletes bookings that no longer live, and says where; see `Log.sweep`."""
-    foreseen: dict[ClauseElement, tuple[Parameters, Rows]] = field(default_factory=dict)
+    foreseen: dict[ClauseElement, tuple[Parameters, Rows]] = field(init=False, default_factory=dict)
     """What was asked with the beginning, and the answers; see `foresight`."""
-    touched: dict[str, bool] = field(default_factory=dict)
+    touched: dict[str, bool] = field(init=False, default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
-    rewritten: set[str] = field(default_factory=set)
+    rewritten: set[str] = field(init=False, default_factory=set)
     """Those of them to which more was done than that bookings came."""
-    arrived: dict[str, list[Booking]] = field(default_factory=dict)
+    arrived: dict[str, list[Booking]] = field(init=False, default_factory=dict)
     """Provider UUID -> bookings that came."""
-    bumps: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    bumps: dict[str, int] = field(init=False, default_factory=lambda: defaultdict(int))
     """How far each provider's wire generation moves, allocations aside."""
-    allotted: set[str] = field(default_factory=set)
+    allotted: set[str] = field(init=False, default_factory=set)
     """Providers whose wire generation moves once for allocations."""
-    removed: dict[Pair, list[Span]] = field(default_factory=dict)
+    removed: dict[Pair, list[Span]] = field(init=False, default_factory=dict)
     """Live bookings that the changeset took away."""
-    added: dict[Pair, list[Span]] = field(default_factory=dict)
+    added: dict[Pair, list[Span]] = field(init=False, default_factory=dict)
     """Bookings that the changeset wrote."""
-    amounts: dict[Pair, set[int]] = field(default_factory=dict)
+    amounts: dict[Pair, set[int]] = field(init=False, default_factory=dict)
     """Amounts written, each to be judged by the inventory's unit rules."""
-    held: set[tuple[str, str, str, int]] = field(default_factory=set)
+    held: set[tuple[str, str, str, int]] = field(init=False, default_factory=set)
     """Consumer, provider, class and amount of live holds that the changeset took away."""
-    vacated: set[str] = field(default_factory=set)
+    vacated: set[str] = field(init=False, default_factory=set)
     """Consumers that lost bookings, perhaps their last."""
-    swept: set[str] = field(default_factory=set)
+    swept: set[str] = field(init=False, default_factory=set)
     """Providers that lost bookings which no longer lived; see `store.lapsed`."""
-    given_up: dict[str, Sequence[Row[Any]]] = field(default_factory=dict)
+    given_up: dict[str, Sequence[Row[Any]]] = field(init=False, default_factory=dict)
     """Consumer -> allocations that it had, and has no longer: on all providers, or on one."""
-    dropped: set[Pair] = field(default_factory=set)
+    dropped: set[Pair] = field(init=False, default_factory=set)
     """Inventories that went."""
-    consumer_generations: dict[str, int] = field(default_factory=dict)
-    traits_at: int | None = None
+    consumer_generations: dict[str, int] = field(init=False, default_factory=dict)
+    traits_at: int | None = field(init=False, default=None)
     """See `Committed`."""
-    created: set[str] = field(default_factory=set)
-    taken: dict[str, set[str]] = field(default_factory=dict)
+    created: set[str] = field(init=False, default_factory=set)
+    taken: dict[str, set[str]] = field(init=False, default_factory=dict)
     """Kind -> ids that are taken, of kinds of which all new ones were looked up together."""
-    last_serials: dict[str, int] = field(default_factory=dict)
+    last_serials: dict[str, int] = field(init=False, default_factory=dict)
     """Project -> the highest serial of its leases, where that is known."""
-    serials: dict[str, int] = field(default_factory=dict)
+    serials: dict[str, int] = field(init=False, default_factory=dict)
     """See `Committed`."""
-    topology_moved: bool = False
-    replaced: dict[tuple[str, str], Row[Any]] = field(default_factory=dict)
+    topology_moved: bool = field(init=False, default=False)
+    replaced: dict[tuple[str, str], Row[Any]] = field(init=False, default_factory=dict)
     """Kind and id of things written over or removed -> their rows before, as `Kind.seen` says."""
-    generations: dict[str, int] = field(default_factory=dict)
+    generations: dict[str, int] = field(init=False, default_factory=dict)
     """Wire generations before the commit, of those providers of which they are known."""
-    _providers: dict[str, Row[Any]] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    _providers: dict[str, Row[Any]] = field(init=False, default_factory=dict)
+    gone: set[str] = field(init=False, default_factory=set)
     """Providers that were deleted."""
-    _names: dict[str, dict[str, bool]] = field(default_factory=dict)
+    _names: dict[str, dict[str, bool]] = field(init=False, default_factory=dict)
     """Per kind, whether a name that was looked up exists."""
-    _trait_times: dict[str, int] = field(default_factory=dict)
+    _trait_times: dict[str, int] = field(init=False, default_factory=dict)
     """When traits that were looked up were made."""
 
     def touch(self, provider: str, *, bookings_only: bool = False) -> None:

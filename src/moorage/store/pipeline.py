@@ -7,9 +7,9 @@ sent here, by `psycopg.pq`; what they find is turned into values by psycopg.
 
 from __future__ import annotations
 
+import operator
 import re
 import select
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +23,7 @@ from sqlalchemy import text as sql
 from moorage.store.session import Rows, in_general_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sqlalchemy import ClauseElement, Dialect
 
@@ -41,6 +41,8 @@ _VALUES: Final = " VALUES "
 _PLACEHOLDER: Final = re.compile(r"\$(\d+)")
 _ROWS: Final = 16
 """The most rows of one insertion; for each number of them a statement is prepared."""
+_ANSWERED: Final = (False,)
+"""What is answered of a statement that was prepared before: its execution alone."""
 _UNPREPARED: Final = frozenset({"COMMIT", "ROLLBACK"})
 """So short that preparing them gains nothing, and so seen by whoever watches the connection."""
 
@@ -109,7 +111,7 @@ class Wire:
             self._run_alone(calls[0])
             return
         library = self._library
-        encoded = [[_encoded(one) for one in call.arguments] for call in calls]
+        encoded = [_encoded(call.arguments) for call in calls]
         library.enter_pipeline_mode()
         try:
             fresh = [self._send(*each) for each in zip(calls, encoded, strict=True)]
@@ -127,7 +129,7 @@ class Wire:
     def _run_alone(self, call: Call) -> None:
         """Without a pipeline, each of whose steps is a call: the library waits by itself."""
         library: Any = self._library  # its stub knows no NULL
-        arguments = [_encoded(one) for one in call.arguments]
+        arguments = _encoded(call.arguments)
         if call.text in _UNPREPARED:
             call.answer = library.exec_params(call.text.encode(), arguments)
         else:
@@ -165,44 +167,43 @@ class Wire:
     def _collect(self, calls: Sequence[Call], fresh: Sequence[bool]) -> psycopg.Error | None:
         """Every answer up to the end of the round trip; the first error among them."""
         failed: psycopg.Error | None = None
+        come, take = self._library.is_busy, self._library.get_result
         for call, was_fresh in zip(calls, fresh, strict=True):
-            if was_fresh:
-                answer = self._answer()
+            for preparing in (True, False) if was_fresh else _ANSWERED:
+                while come():
+                    self._wait(select.POLLIN)
+                answer = take()
+                while come():
+                    self._wait(select.POLLIN)
+                if answer is None or take() is not None:
+                    raise self._lost()
+                call.answer = answer
                 if answer.status not in _DONE:
-                    del self._prepared[call.text]
-                    failed = failed or self._error(answer)
-            call.answer = answer = self._answer()
-            if answer.status not in _DONE:
-                error = self._error(answer)
-                failed = failed or error
-                if error is not None and error.sqlstate in STALE:
-                    self._prepared.pop(call.text, None)
-        end = self._next()
+                    error = self._refused(call, answer, preparing=preparing)
+                    failed = failed or error
+        while come():
+            self._wait(select.POLLIN)
+        end = take()
         if end is None or end.status != ExecStatus.PIPELINE_SYNC:
             raise self._lost()
         return failed
 
-    def _answer(self) -> Any:  # noqa: ANN401 - the library's result
-        found = self._next()
-        if found is None or self._next() is not None:
-            raise self._lost()
-        return found
-
-    def _next(self) -> Any:  # noqa: ANN401 - the library's result
-        while self._library.is_busy():
-            self._wait(select.POLLIN)
-        return self._library.get_result()
+    def _refused(self, call: Call, answer: Any, *, preparing: bool) -> psycopg.Error | None:  # noqa: ANN401 - the library's result
+        """The error of a statement that was not done; None if it was not come to."""
+        if preparing:
+            self._prepared.pop(call.text, None)
+        if answer.status == ExecStatus.PIPELINE_ABORTED:
+            return None  # an earlier one failed, and is told
+        error = error_from_result(answer)
+        if error.sqlstate in STALE:
+            self._prepared.pop(call.text, None)
+        return error
 
     def _wait(self, events: int) -> None:
         self._socket.modify(self._library.socket, events)
         for _, event in self._socket.poll():
             if event != select.POLLOUT:
                 self._library.consume_input()
-
-    def _error(self, answer: Any) -> psycopg.Error | None:  # noqa: ANN401 - the library's result
-        if answer.status == ExecStatus.PIPELINE_ABORTED:
-            return None  # an earlier one failed, and is told
-        return error_from_result(answer)
 
     def _lost(self) -> psycopg.Error:
         said = self._library.get_error_message()
@@ -219,35 +220,53 @@ def _check(answer: Any) -> None:  # noqa: ANN401 - the library's result
         raise error_from_result(answer)
 
 
-def _encoded(value: Any) -> bytes | None:  # noqa: ANN401 - any value of a column
-    """A value as PostgreSQL reads it from text.
+def _encoded(arguments: Sequence[Any]) -> list[bytes | None]:
+    """Values as PostgreSQL reads them from text.
 
     Raises:
         psycopg.DataError: text that it cannot hold.
+        TypeError: a value of a type that no column has.
     """
-    if value is None:
-        return None
-    if isinstance(value, str):
-        if "\0" in value:
-            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
-        return value.encode()
-    if isinstance(value, bool):
-        return b"t" if value else b"f"
-    if isinstance(value, int):
-        return b"%d" % value
-    if isinstance(value, float):
-        return repr(value).encode()
-    if isinstance(value, Sequence):
-        return b"{%b}" % b",".join(map(_element, value))
-    raise TypeError(f"no column holds a {type(value).__name__}")
+    found = list(map(operator.call, map(_ENCODE.__getitem__, map(type, arguments)), arguments))
+    if b"\0" in b"".join(filter(None, found)):
+        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+    return found
+
+
+def _array(values: Sequence[Any]) -> bytes:
+    return b"{%b}" % b",".join(map(_element, values))
 
 
 def _element(value: Any) -> bytes:  # noqa: ANN401 - any value of an array
-    encoded = _encoded(value)
+    encoded = _ENCODE[type(value)](value)
     assert encoded is not None, "lists hold no NULL"
     if not isinstance(value, str):
         return encoded
     return b'"%b"' % encoded.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+
+
+class _Encoders(dict[type, "Callable[[Any], bytes | None]"]):
+    """By exact type; one that derives from another is written as that."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], bytes | None]:
+        for known, encode in list(self.items()):
+            if issubclass(kind, known):
+                self[kind] = encode
+                return encode
+        raise TypeError(f"no column holds a {kind.__name__}")
+
+
+_ENCODE: Final = _Encoders(
+    {
+        type(None): lambda _none: None,
+        str: str.encode,
+        bool: lambda value: b"t" if value else b"f",
+        int: b"%d".__mod__,
+        float: lambda value: repr(value).encode(),
+        list: _array,
+        tuple: _array,
+    }
+)
 
 
 class PipelineSession:
