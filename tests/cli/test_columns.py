@@ -36,6 +36,11 @@ def test_of_a_listing_rows_are_narrower() -> None:
     assert shown.text == table(["#places", "lease"], [[4, "L1"], [None, "L2"]])
 
 
+def test_what_a_column_says_besides_its_name_is_not_asked_for() -> None:
+    shown = chosen(Shown({}, table(["member", "place (rack/host)"], [("a", "r1/h1")])), ["place"])
+    assert shown.body == [{"place": "r1/h1"}]
+
+
 def test_an_empty_listing_stays_empty() -> None:
     assert chosen(Shown({}, "no hosts are to be away"), ["id"]) == Shown([], "")
 

@@ -281,3 +281,9 @@ def test_planned_changes_say_which_leases_move_by_what_they_are_called(
     told = sim("capacity", "window", "create", *words)
     whose = f"{found['handle']} {lease} of {found['project_id']}"
     assert f"would move: leases {whose}\n" in told.out, told
+
+
+def test_a_lead_for_which_there_is_no_time_is_told(sim: Any) -> None:
+    words = ("--flavor", "m1.small", "--start", "now", "--duration", "1h", "--lead", "30m")
+    said = sim("lease", "create", *words, "--dry-run")
+    assert said.out.endswith("\nlead: none instead of 30m, it starts at once\n"), said

@@ -75,6 +75,10 @@ def test_a_call_of_the_service_imports_no_extras_of_the_network_library() -> Non
         (["ensemble", "list", "--frob"], "unrecognized"),
         (["ensemble", "set", "x", "--member", "db4"], "NAME:FIELD=VALUE"),
         (["ensemble", "set", "x", "--dry-run"], "say what changes"),
+        (["leese", "list"], r"mean:\n  moorage lease list "),
+        (["capacity", "fit"], "say what shall fit: ENSEMBLE, --template or --flavor"),
+        (["capacity", "fit", "--flavor", "m1", "--role", "web"], "--role: only with ENSEMBLE"),
+        (["capacity", "fit", "--flavor", "m1", "--param", "n=1"], "--param: only with --template"),
         (["--nonsense"], "no such command|unrecognized"),
     ],
 )

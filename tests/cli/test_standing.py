@@ -78,6 +78,11 @@ def test_claims_are_listed_when_nothing_is_in_force(sim: Any, web: str) -> None:
     listed = sim("claim", "list", web)
     assert listed.status == 0, listed
     assert "web[0]" in listed.out
+    again = sim("claim", "create", web, "web[1]", "--flavor", "m1.small")
+    assert again.status == 4, again
+    assert re.fullmatch(
+        rf"{web} has no place for web\[1\]: decision \w{{8}} is released\n", again.err
+    ), again
     refused = sim("ensemble", "confirm", web)
     assert refused.status == 4, refused
     assert "no decision in force" not in refused.err

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.cli.output import draw, stack, table
+from moorage.cli import told
+from moorage.cli.columns import chosen
+from moorage.cli.member import listed
+from moorage.cli.output import Shown, draw, stack, table
+from moorage.cli.times import minute
+from moorage.client.structs import Member
 
 LEASES = table(
     ["lease", "id", "name", "status", "start", "end", "#priority", "roles"],
@@ -15,7 +20,7 @@ LEASES = table(
             "L1",
             "1f2e3d4c",
             "shop of the week",
-            "pending, degraded: 1 place missing",
+            "pending, degraded 1",
             "2026-12-07T08:00Z",
             "2026-12-11T18:00Z",
             0,
@@ -49,6 +54,38 @@ def test_what_fits_is_one_line_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, _lines(120, monkeypatch, LEASES))) <= 120
 
 
+def test_a_quiet_column_is_there_where_there_is_something_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for priority, columns in ((0, ["lease"]), (7, ["lease", "priority"])):
+        shown = table(["lease", "#priority"], [("L1", priority), ("L2", 0)], ("#priority",))
+        assert _lines(80, monkeypatch, shown)[0].split() == columns
+        assert chosen(Shown({}, shown), ["priority"]).body == [
+            {"priority": priority},
+            {"priority": 0},
+        ]
+
+
+def test_members_with_servers_fit_into_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    domains = {"zone": "z-3hhcb", "rack": "r-5gt96", "host": "h-s7d4w"}
+    server = "8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b"
+    one = Member("web[0]", "active", domains=domains, server_id=server)
+    lines = _lines(80, monkeypatch, listed([one]))
+    assert (len(lines), max(map(len, lines)) <= 80) == (3, True), lines
+    assert "z-3hhcb/r-5gt96/h-s7d4w" in lines[2]
+
+
+def test_places_without_the_same_levels_are_told_in_full() -> None:
+    every = [{"rack": "r1", "host": "h1"}, {"host": "h2"}, {}]
+    assert told.places(every) == ("place", ["rack r1, host h1", "host h2", "-"])
+    assert told.places(every[:1] + every[2:]) == ("place (rack/host)", ["r1/h1", "-"])
+
+
+def test_an_instant_keeps_the_part_of_a_second_it_has() -> None:
+    assert minute("2026-12-01T00:00:00.5Z") == "2026-12-01T00:00:00.5Z"
+    assert minute("2026-12-01T00:00:00.000000Z") == "2026-12-01T00:00Z"
+
+
 @given(
     cells=st.lists(
         st.lists(
@@ -61,7 +98,7 @@ def test_what_fits_is_one_line_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_word_of_every_cell_is_to_be_read(cells: list[list[str]], columns: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         lines = _lines(columns, patched, table(["first", "#second", "third one"], cells))
-    told = sorted(" ".join([lines[0], *(x for x in lines[1:] if "─" not in x)]).split())
+    shown = sorted(" ".join([lines[0], *(x for x in lines[1:] if "─" not in x)]).split())
     words = [
         "first",
         "second",
@@ -69,4 +106,4 @@ def test_every_word_of_every_cell_is_to_be_read(cells: list[list[str]], columns:
         "one",
         *(w for row in cells for c in row for w in c.split()),
     ]
-    assert told == sorted(words)
+    assert shown == sorted(words)

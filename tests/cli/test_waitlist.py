@@ -33,6 +33,8 @@ def test_it_waits_is_shown_and_given_up(sim: Any) -> None:
     shown = sim("--project", "busy", "waitlist", "show", "w").out
     for said in ("waits for  quota", "latest     2027-03-01T08:00Z", "places     2"):
         assert said in shown
+    no_lease = sim("--project", "busy", "lease", "show", "w")
+    assert (no_lease.status, no_lease.err) == (1, "no lease w yet: it is on the waitlist\n")
     given_up = sim("--project", "busy", "waitlist", "cancel", one["id"][:8])
     assert given_up.out == f"waitlist entry {one['id'][:8]}  cancelled\n"
     assert sim("--project", "busy", "waitlist", "cancel", one["id"]).status == 4

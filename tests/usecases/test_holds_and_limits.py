@@ -152,3 +152,11 @@ def test_a_hold_that_lapses_meanwhile_is_not_gone_on_with(service: Service) -> N
     decision = change_ensemble(slow, OPERATOR, made.ensemble.id, more, None).decision
     assert decision is not None
     assert decision.expires_at > service.clock.now(), "a hold of its own"
+
+
+def test_a_hold_that_is_too_long_is_told_by_its_setting(service: Service) -> None:
+    role = {"name": "db", "count": 1, "resources": {"VCPU": 1}}
+    body = {"ensemble": {"name": "e", "members": [role], "decide": {"hold": "P1D"}}}
+    (error,) = service.call("POST", "/ensembles", body).json["errors"]
+    assert error["detail"] == "hold: PT4H at most (longest_hold), not P1D"
+    assert (error["limit"], error["requested"]) == (14_400, 86_400)

@@ -161,6 +161,7 @@ class Fit(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         """What shall fit, and when."""
+        self._usage_error = parser.error
         parser.add_argument("ensemble", nargs="?", metavar="ENSEMBLE", help="its name or id")
         parser.add_argument("--role", help="members of it; without: whole ensembles like it")
         parser.add_argument("--template", metavar="TEMPLATE", help="its name or id, or NAME@3")
@@ -171,6 +172,12 @@ class Fit(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         """Count."""
+        if sum(one is not None for one in (args.ensemble, args.template, args.flavor)) != 1:
+            self._usage_error("say what shall fit: ENSEMBLE, --template or --flavor, one of them")
+        if args.role is not None and args.ensemble is None:
+            self._usage_error("argument --role: only with ENSEMBLE, whose role it is")
+        if args.param and args.template is None:
+            self._usage_error("argument --param: only with --template")
         body: dict[str, Any] = {
             "role": args.role,
             "template": args.template,

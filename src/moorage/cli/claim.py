@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import told
 from moorage.cli.command import Command
-from moorage.cli.ensemble import current, newest
+from moorage.cli.ensemble import newest
 from moorage.cli.output import Shown, clock_time, fields, short, table
+from moorage.cli.times import minute
+from moorage.cli.told_lease import called
 from moorage.client.lookup import UUID, pick
+from moorage.domain.errors import WrongState
 
 if TYPE_CHECKING:
     import argparse
 
     from moorage.client.moorage import Moorage
+    from moorage.client.structs import Decision
+
+CURRENT = frozenset({"held", "confirmed", "closed"})
+"""States in which a decision says where members stand."""
 
 
 class Create(Command):
@@ -57,13 +64,44 @@ class Create(Command):
         if args.on_mismatch:
             claim["on_mismatch"] = args.on_mismatch
         with self.client() as client:
-            decision = current(client, client.ensembles.find(args.ensemble))
+            decision = _in_force(client, args)
             answer = client.claims.create(str(decision.id), claim)
             anew = client.claims.anew(answer.body)
         text = told.claimed(answer.value, decision if anew is None else anew)
         if anew is not None:
             text += f"\n{told.moved(args.member, anew)}"
         return Shown(answer.body, text)
+
+
+def _in_force(client: Moorage, args: argparse.Namespace) -> Decision:
+    """The decision by which the ensemble's members stand.
+
+    Raises:
+        WrongState: there is none (any more); says what came of it, and what gives places again.
+    """
+    decisions = client.decisions.all(ensemble_id=client.ensembles.find(args.ensemble)).value
+    for decision in decisions:
+        if decision.status in CURRENT:
+            return client.decisions.show(str(decision.id)).value
+    why = _over(client, decisions[0], args.member) if decisions else "it was never placed"
+    raise WrongState(f"{args.ensemble} has no place for {args.member}: {why}")
+
+
+def _over(client: Moorage, last: Decision, member: str) -> str:
+    """Why nothing of an ensemble's last decision is to be had any more."""
+    if last.lease_id is None:
+        told = f"decision {short(str(last.id))}"
+        if last.status == "expired":
+            return f"{told} expired at {minute(last.expires_at)}"
+        return f"{told} is {last.status}"
+    lease = client.leases.show(last.lease_id).value
+    if lease.status == "closed":
+        return f"lease {called(lease)} is over"
+    return (
+        f"lease {called(lease)} expired at {minute(lease.expires_at)}, and what nobody had claimed"
+        f" is freed; `moorage lease grow {called(lease)} --role {member.partition('[')[0]}=N`"
+        " gives it more places"
+    )
 
 
 def find(client: Moorage, text: str) -> str:

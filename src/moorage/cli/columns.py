@@ -52,7 +52,7 @@ def _parts(text: str | RenderableType) -> Iterator[Rows | Fields]:
 def _of_rows(shown: Shown, part: Rows, wanted: Sequence[str]) -> Shown:
     at = _places(part.columns, wanted)
     rows = [[row[place] for place in at] for row in part.rows]
-    names = [part.columns[place].removeprefix("#") for place in at]
+    names = [_bare(part.columns[place]) for place in at]
     body = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
     return replace(shown, body=body, text=table([part.columns[place] for place in at], rows))
 
@@ -71,14 +71,19 @@ def _places(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
     folded = [_folded(name) for name in names]
     for one in wanted:
         if _folded(one) not in folded:
-            there = ", ".join(name.removeprefix("#") for name in names if name)
+            there = ", ".join(_bare(name) for name in names if name)
             raise NoColumn(f"no column {one!r}; there are {there}")
     return [folded.index(_folded(one)) for one in wanted]
 
 
 def _folded(name: str) -> str:
     """`before start`, `before-start` and `before_start` are the same column."""
-    return name.removeprefix("#").lower().replace("-", " ").replace("_", " ")
+    return _bare(name).lower().replace("-", " ").replace("_", " ")
+
+
+def _bare(name: str) -> str:
+    """`place` of `place (zone/rack/host)`, `places` of `#places`."""
+    return name.removeprefix("#").partition(" (")[0]
 
 
 def _plain(value: object) -> object:

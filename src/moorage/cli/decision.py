@@ -63,14 +63,16 @@ class Show(Command):
             ]
         )
         ends = told.ends(one.assignments)
+        ordered = sorted(one.assignments, key=lambda item: natural(item.member))
+        title, stands = told.places([item.domains for item in ordered])
         places = [
             (
-                *(item.member, told.place(item.domains), short(item.claimed_by or "-")),
+                *(item.member, place, short(item.claimed_by or "-")),
                 *((told.until(item),) if ends else ()),
             )
-            for item in sorted(one.assignments, key=lambda item: natural(item.member))
+            for item, place in zip(ordered, stands, strict=True)
         ]
-        columns = ["member", "place", "claim", *(["until"] if ends else [])]
+        columns = ["member", title, "claim", *(["until"] if ends else [])]
         policies = [
             (item.name, told.met(item), item.slack, item.penalty or "") for item in one.policies
         ]

@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from moorage.client.moorage import Moorage
     from moorage.client.structs import Decision, Ensemble, Member
 
-CURRENT = frozenset({"held", "confirmed", "closed"})
-"""States in which a decision says where members stand."""
-
-
-def current(client: Moorage, ensemble_id: str) -> Decision:
-    """The decision in force.
-
-    Raises:
-        Missing: the ensemble is not placed.
-    """
-    for decision in client.decisions.all(ensemble_id=ensemble_id).value:
-        if decision.status in CURRENT:
-            return client.decisions.show(str(decision.id)).value
-    raise Missing("decision in force for ensemble", short(ensemble_id))
-
 
 def newest(client: Moorage, ensemble_id: str) -> Decision:
     """The newest decision, whatever became of it: claims outlive the hold they were made under.
@@ -46,6 +31,9 @@ def newest(client: Moorage, ensemble_id: str) -> Decision:
     if not found:
         raise Missing("decision about ensemble", short(ensemble_id))
     return client.decisions.show(str(found[0].id)).value
+
+
+_TAKEN = frozenset({"building", "active"})
 
 
 class Show(Command):
@@ -122,6 +110,15 @@ def _judged(role: Mapping[str, Any]) -> str:
     return "NONE LEFT" if role["needed"] == 1 else f"NOT ENOUGH (needs {role['needed']})"
 
 
+def _decided(decision: Decision, members: Sequence[Member]) -> str:
+    """`6f0c1a2b held until 09:10:00Z`; of a hold that is over, who took a place in time."""
+    told_of = told.decided(decision)
+    taken = sum(one.status in _TAKEN for one in members)
+    if decision.status != "expired" or not taken:
+        return told_of
+    return f"{told_of}, {taken} of {len(members)} claimed in time"
+
+
 def described(
     ensemble: Ensemble, body: Mapping[str, Any], members: Sequence[Member]
 ) -> RenderableType:
@@ -134,7 +131,7 @@ def described(
             ("project", ensemble.project_id),
             ("generation", ensemble.generation),
             ("created", ensemble.created_at),
-            ("decision", "none" if decision is None else told.decided(decision)),
+            ("decision", "none" if decision is None else _decided(decision, members)),
             *(("stays", line) for line in stays(members)),
         ]
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.client.leases import Lease
 
 STATES = tuple(MARKS)
+_QUIET = ("#priority",)
 
 
 def which(parser: argparse.ArgumentParser) -> None:
@@ -179,7 +180,7 @@ class List(Command):
                     told_lease.called(one),
                     short(one.id),
                     one.name,
-                    one.outcome or told_lease.status(one),
+                    told_lease.brief(one),
                     minute(one.start),
                     minute(one.end),
                     one.priority,
@@ -188,7 +189,8 @@ class List(Command):
                 for one in answer.value.leases
             ]
             columns = ["lease", "id", "name", "status", "start", "end", "#priority", "roles"]
-            listing = Listing("/v1/leases", {"name": args.name, "state": args.state}, columns)
+            narrowed = {"name": args.name, "state": args.state}
+            listing = Listing("/v1/leases", narrowed, columns, _QUIET)
             text = listing.shown(client, args, rows, answer.value.leases)
         return Shown(answer.body, text)
 

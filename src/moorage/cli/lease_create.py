@@ -13,7 +13,8 @@ from moorage.cli.output import FORMATS, Shown
 from moorage.cli.progress import asking
 from moorage.cli.shipped import read_text, reading
 from moorage.cli.template import parameter_argument
-from moorage.cli.times import NOW, TIME_HELP, span, time_of, time_or_now, typed
+from moorage.cli.times import NOW, TIME_HELP, length, span, time_of, time_or_now, typed
+from moorage.domain.period import parse_duration
 
 if TYPE_CHECKING:
     from moorage.client.moorage import Moorage
@@ -127,7 +128,8 @@ class Create(Command):
                 if args.wait:
                     return _asked_to_wait(client, body, args)
                 answer = client.leases.create(body, dry_run=args.dry_run)
-        return Shown(answer.body, told_lease.granted(answer.value, dry_run=args.dry_run))
+        told = told_lease.granted(answer.value, dry_run=args.dry_run)
+        return Shown(answer.body, told + _shorter_lead(args, answer.value.lease.lead))
 
 
 def _when(parser: argparse.ArgumentParser) -> None:
@@ -136,6 +138,13 @@ def _when(parser: argparse.ArgumentParser) -> None:
     end = parser.add_mutually_exclusive_group(required=True)
     end.add_argument("--end", type=time_of, metavar="T", help="when it ends; nobody's any more")
     end.add_argument("--duration", type=span, metavar="4d10h", help="instead of --end")
+
+
+def _shorter_lead(args: argparse.Namespace, lead: str) -> str:
+    """What became of a lead for which there is no time before the start."""
+    if args.lead is None or parse_duration(lead) >= parse_duration(args.lead):
+        return ""
+    return f"\nlead: {length(lead) or 'none'} instead of {length(args.lead)}, it starts at once"
 
 
 def _goes_on(body: dict[str, Any]) -> str:

@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 
 def listed(members: Sequence[Member]) -> RenderableType:
     """Members as a table; with the ends of their stays where some have one."""
+    ordered = sorted(members, key=lambda one: natural(one.name))
+    title, places = told.places([one.domains for one in ordered])
     rows = [
         (
-            *(one.name, _status(one), told.place(one.domains), one.server_id or "-"),
+            *(one.name, _status(one), place, one.server_id or "-"),
             *((told.until(one),) if told.ends(members) else ()),
         )
-        for one in sorted(members, key=lambda one: natural(one.name))
+        for one, place in zip(ordered, places, strict=True)
     ]
     more = ("until",) if told.ends(members) else ()
-    return table(["member", "status", "place", "server", *more], rows)
+    return table(["member", "status", title, "server", *more], rows)
 
 
 def _status(one: Member) -> str:

@@ -81,13 +81,22 @@ class Rows:
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
+    quiet: Sequence[str] = ()
+    """Columns that are shown only where some row has something in them, or asked for by name."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """As a table: narrowed to the terminal, and wider than it before a word would break."""
-        made = _drawn(self.columns, self.rows)
+        at = [place for place, name in enumerate(self.columns) if self._told(place, name)]
+        rows = [[row[place] for place in at] for row in self.rows]
+        made = _drawn([self.columns[place] for place in at], rows)
         whole = options.update(max_width=_UNBOUNDED)
+        if console.measure(made, options=whole).maximum > options.max_width:
+            made.collapse_padding = True
         _narrow(made, console.measure(made, options=whole).maximum - options.max_width)
         yield from console.render(made, whole)
+
+    def _told(self, place: int, name: str) -> bool:
+        return name not in self.quiet or any(row[place] for row in self.rows)
 
 
 _UNBOUNDED: Final = 100_000
@@ -120,9 +129,11 @@ def said(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Rows:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], quiet: Sequence[str] = ()
+) -> Rows:
     """A borderless table: quiet, and kind to `cut` and to narrow terminals."""
-    return Rows(columns, tuple(rows))
+    return Rows(columns, tuple(rows), quiet)
 
 
 def _drawn(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import traceback
+from difflib import SequenceMatcher
 from importlib import import_module
 from importlib.metadata import version as version_of
 from itertools import takewhile
@@ -35,6 +36,8 @@ A command's own help: moorage ensemble create --help. Ids may be shortened.
 Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise.
 """
 BROKEN_PIPE: Final = 141
+_LIKELY: Final = 4
+"""Commands that are named where one is mistyped."""
 
 
 class Late:
@@ -142,7 +145,7 @@ class Program(App):
             return OK if rest else USAGE
         wrong = [word for word in rest if not word.startswith("-")]
         begun = [one for one in of_group if wrong and one.startswith(f"{group} {wrong[0]}")]
-        likely = begun or of_group or self.get_fuzzy_matches((wrong or rest)[0])[:4]
+        likely = begun or of_group or alike(wrong or rest)
         said = " ".join([*group.split(), *wrong][: max(2, len(group.split()) + 1)])
         self.stderr.write(f"moorage: no such command: {said}\n")
         self.stderr.write("\n".join(["Did you mean:", *listing(likely)]) + "\n")
@@ -165,6 +168,17 @@ def found(words: Sequence[str]) -> tuple[str, list[str]]:
         if len(meant) == 1:
             return " ".join(meant.pop()), list(words[count:])
     return "", list(words)
+
+
+def alike(words: Sequence[str]) -> list[str]:
+    """The commands most like these words: of the noun most like the first, by its verb."""
+    text = " ".join(words[:3])
+
+    def likeness(name: str) -> tuple[float, float]:
+        noun = SequenceMatcher(None, name.split(maxsplit=1)[0], words[0]).ratio()
+        return -noun, -SequenceMatcher(None, name, text).ratio()
+
+    return sorted(COMMANDS, key=likeness)[:_LIKELY]
 
 
 def overview() -> str:

@@ -33,15 +33,17 @@ class Listing:
     path: str
     narrowed: Mapping[str, str | None]
     columns: Sequence[str]
+    quiet: Sequence[str] = ()
+    """See `output.Rows.quiet`."""
 
     def of_all(self, rows: Sequence[Sequence[object]], things: Sequence[Owned]) -> RenderableType:
         """The table with the project after the first column: `L1` is one of each project."""
         owned = [(row[0], one.project_id, *row[1:]) for row, one in zip(rows, things, strict=True)]
-        return table([self.columns[0], "project", *self.columns[1:]], owned)
+        return table([self.columns[0], "project", *self.columns[1:]], owned, self.quiet)
 
     def of_one(self, client: Moorage, rows: Sequence[Sequence[object]]) -> RenderableType:
         """The table; of an empty one an operator hears that other projects have some."""
-        listed = table(self.columns, rows)
+        listed = table(self.columns, rows, self.quiet)
         if rows or not client.elsewhere(self.path, self.narrowed):
             return listed
         return stack(listed, "", ELSEWHERE)

@@ -63,8 +63,8 @@ def span(text: str) -> str:
 
 
 def minute(instant: str | None) -> str:
-    """An instant for people: seconds only where there are any, no fractions."""
-    return re.sub(r"(T\d\d:\d\d):00(?:\.\d+)?Z", r"\1Z", instant) if instant else "-"
+    """An instant for people: seconds, and parts of them, only where there are any."""
+    return re.sub(r"(T\d\d:\d\d):00(?:\.0+)?Z", r"\1Z", instant) if instant else "-"
 
 
 def length(duration: str) -> str | None:

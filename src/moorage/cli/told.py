@@ -9,7 +9,7 @@ from moorage.cli.times import minute
 from moorage.policies.ideal import usual_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from moorage.client.structs import (
         Assignment,
@@ -154,6 +154,19 @@ def used(decision: Decision) -> list[str]:
 def place(domains: Mapping[str, str]) -> str:
     """`zone az1, rack r1, host h2`: from the widest to the host."""
     return ", ".join(f"{level} {domains[level]}" for level in widest_first(domains)) or "-"
+
+
+def places(every: Sequence[Mapping[str, str]]) -> tuple[str, list[str]]:
+    """A column of places: its title, and `az1/r1/h2` each, from the widest domain to the host.
+
+    Where they have not all the same levels each is told in full.
+    """
+    stands = [one for one in every if one]
+    levels = widest_first(stands[0]) if stands else []
+    if any(set(one) != set(levels) for one in stands):
+        return "place", [place(one) for one in every]
+    title = f"place ({'/'.join(levels)})" if levels else "place"
+    return title, ["/".join(one[level] for level in levels) if one else "-" for one in every]
 
 
 def widest_first(levels: Iterable[str]) -> list[str]:

@@ -67,6 +67,13 @@ def status(one: Lease) -> str:
     return f"{one.status}, degraded{missing}"
 
 
+def brief(one: Lease) -> str:
+    """`active`, `active, degraded 1` or `preempted`: a cell of a listing."""
+    if one.outcome is not None or not one.degraded:
+        return one.outcome or one.status
+    return f"{one.status}, degraded {one.missing or ''}".rstrip()
+
+
 def proposal(one: Lease) -> str | None:
     """`"one-per-host max_per_domain 1->2 places the 4th on n4" (needs owner consent)`.
 

@@ -8,6 +8,7 @@ import msgspec
 
 from moorage.client import lookup, structs
 from moorage.client.ensembles import answer, dry
+from moorage.client.errors import Missing
 from moorage.client.structs import Answer
 
 if TYPE_CHECKING:
@@ -163,7 +164,14 @@ class LeaseCalls:
             return text
         everything = list(lookup.pages(self._transport, _PATH, "leases"))
         named = [one for one in everything if lookup.called(one, text, standing=_standing(one))]
-        return lookup.pick("lease", text, named or everything)
+        try:
+            return lookup.pick("lease", text, named or everything)
+        except Missing:
+            waiting = {"status": "waiting"}
+            entries = lookup.pages(self._transport, "/v1/waitlist", "entries", waiting)
+            if any(text == one["name"] or one["id"].startswith(text) for one in entries):
+                raise Missing("lease", f"{text} yet: it is on the waitlist") from None
+            raise
 
     def create(self, lease: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Granted]:
         """Ask for a lease; it is granted with a proof, or refused with an explanation."""

@@ -128,10 +128,12 @@ class Forbidden(MoorageError):
 
 
 class LimitExceeded(MoorageError):
-    """A configured bound was passed."""
+    """A configured bound was passed; `told` says it in other words than the numbers."""
 
-    def __init__(self, what: str, *, limit: int, requested: int, used: int = 0) -> None:
-        super().__init__(f"{what}: limit {limit}, used {used}, requested {requested}")
+    def __init__(
+        self, what: str, *, limit: int, requested: int, used: int = 0, told: str | None = None
+    ) -> None:
+        super().__init__(told or f"{what}: limit {limit}, used {used}, requested {requested}")
         self.what = what
         self.limit = limit
         self.requested = requested
@@ -161,9 +163,7 @@ class QuotaExceeded(LimitExceeded):
         passes_at: Instant | None = None,
         when_asked: bool = False,
     ) -> None:
-        super().__init__(name, limit=limit, requested=requested, used=used)
-        self.args = (told,)
-        self.message = told
+        super().__init__(name, limit=limit, requested=requested, used=used, told=told)
         self.left = max(limit - used, 0)
         self.passes_at = passes_at
         self.when_asked = when_asked

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,10 @@ class Stage(StrEnum):
     CONTENTION = "contention"
 
 
+_BY_NAME: Final = frozenset({"policy", "booked", "stay"})
+"""Kinds of elements whose name alone says what they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Element:
     """One removable part of a request, as conflicts name it.
@@ -53,6 +57,11 @@ class Element:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+    @property
+    def said(self) -> str:
+        """In words: `lease L1 from ...`, `one-per-host`, `resources of web`."""
+        return self.name if self.kind in _BY_NAME else f"{self.kind} of {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +132,10 @@ class Explanation:
     largest: Largest | None = None
     zones: tuple[str, ...] = ()
     """Other zones in which it fits, where it asks for certain ones; each was solved."""
+
+    @property
+    def shortly(self) -> str:
+        """In a few words: `time: lease L1 from ...`."""
+        elements = [element.said for one in self.conflicts for element in one.elements]
+        because = f": {'; '.join(elements)}" if elements else ""
+        return f"{self.stage}{because}"

@@ -54,10 +54,8 @@ def known_refusal(parts: Parts, caller: Caller, naming: Naming) -> Infeasible | 
 
 
 def _infeasible(explanation: Explanation, *, stored: bool) -> Infeasible:
-    elements = [str(one) for conflict in explanation.conflicts for one in conflict.elements]
-    because = f": {'; '.join(elements)}" if elements else ""
     return Infeasible(
-        f"no placement meets the request ({explanation.stage}{because})",
+        f"no placement meets the request ({explanation.shortly})",
         explanation=explanation,
         stored=stored,
     )

@@ -15,8 +15,8 @@ from moorage.domain.changes import (
 )
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
-from moorage.domain.period import SECOND
 from moorage.usecases.access import check_generation, own_decision
+from moorage.usecases.limits import too_long
 from moorage.usecases.patience import again
 from moorage.usecases.reliance import ends_of
 from moorage.usecases.standing import MemberStatus, standing
@@ -64,10 +64,8 @@ def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -
     now = snapshot.taken_at
     check_held(decision, now)
     if not now < until <= now + limits.longest_hold:
-        raise LimitExceeded(
-            "hold in seconds",
-            limit=limits.longest_hold // SECOND,
-            requested=(until - now) // SECOND,
+        raise too_long(
+            "hold", "longest_hold", limit=limits.longest_hold, requested=max(until - now, 0)
         )
     if decision.renewals >= limits.renewals:
         raise LimitExceeded("renewals", limit=limits.renewals, used=decision.renewals, requested=1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.errors import LimitExceeded
-from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND
+from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, format_duration
 from moorage.domain.quotas import QuotaDefaults
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def hold_within(limits: Limits, asked: Duration | None) -> Duration:
     Raises:
         LimitExceeded: longer than the longest hold, or no time at all.
     """
-    return _within("hold in seconds", asked, limits.default_hold, limits.longest_hold)
+    return _within(("hold", "longest_hold"), asked, limits.default_hold, limits.longest_hold)
 
 
 def claim_within(limits: Limits, asked: Duration | None) -> Duration:
@@ -102,7 +102,12 @@ def claim_within(limits: Limits, asked: Duration | None) -> Duration:
     Raises:
         LimitExceeded: longer than the longest claim, or no time at all.
     """
-    return _within("claim lifetime in seconds", asked, limits.claim_lifetime, limits.longest_claim)
+    return _within(
+        ("lifetime of a claim", "longest_claim"),
+        asked,
+        limits.claim_lifetime,
+        limits.longest_claim,
+    )
 
 
 def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
@@ -111,7 +116,9 @@ def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
     Raises:
         LimitExceeded: longer than the longest time limit, or no time at all.
     """
-    return _within("time limit in seconds", asked, limits.time_limit, limits.longest_time_limit)
+    return _within(
+        ("time limit", "longest_time_limit"), asked, limits.time_limit, limits.longest_time_limit
+    )
 
 
 def check_stay(limits: Limits, until: Instant, now: Instant) -> None:
@@ -122,8 +129,12 @@ def check_stay(limits: Limits, until: Instant, now: Instant) -> None:
     """
     ahead = until - now
     if until != FOREVER and ahead > limits.horizon:
-        raise LimitExceeded(
-            "days ahead that a stay ends", limit=limits.horizon // DAY, requested=-(-ahead // DAY)
+        raise too_long(
+            "a stay ends ahead of now",
+            "lease_horizon",
+            limit=limits.horizon,
+            requested=ahead,
+            unit=DAY,
         )
 
 
@@ -137,9 +148,20 @@ def check_member_count(limits: Limits, count: int) -> None:
         raise LimitExceeded("members", limit=limits.members, requested=count)
 
 
-def _within(what: str, asked: Duration | None, default: Duration, longest: Duration) -> Duration:
+def too_long(
+    what: str, setting: str, *, limit: Duration, requested: Duration, unit: Duration = SECOND
+) -> LimitExceeded:
+    """A duration that passes what is configured; its numbers are of the unit, rounded up."""
+    told = f"{what}: {format_duration(limit)} at most ({setting}), not {format_duration(requested)}"
+    most, asked = (-(-one // unit) for one in (limit, requested))
+    return LimitExceeded(what, limit=most, requested=asked, told=told)
+
+
+def _within(
+    named: tuple[str, str], asked: Duration | None, default: Duration, longest: Duration
+) -> Duration:
     if asked is None:
         return min(default, longest)
     if not 0 < asked <= longest:
-        raise LimitExceeded(what, limit=longest // SECOND, requested=asked // SECOND)
+        raise too_long(*named, limit=longest, requested=max(asked, 0))
     return asked

@@ -195,7 +195,7 @@ def test_a_whole_host_is_not_had_while_somebody_is_there(two: Door) -> None:
         ({"start_date": "tomorrow"}, 400, "format"),
         ({"start_date": "2020-01-01 00:00"}, 400, "later than current"),
         ({"end_date": "2026-12-07 10:00"}, 400, "later than start"),
-        ({"end_date": "2126-12-07 10:00"}, 403, "limit"),
+        ({"end_date": "2126-12-07 10:00"}, 403, "longest_lease"),
         ({"reservations": []}, 400, "reservations"),
         ({"reservations": [{}]}, 400, "resource_type"),
         ({"reservations": [{"resource_type": "virtual:moon"}]}, 400, "virtual:moon"),

@@ -10,6 +10,7 @@ from moorage.api.leases import dates
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import parse_instant
 from moorage.usecases.reservations import requirements
+from moorage.usecases.reservations.asking import read_count
 
 HOST = {"vcpus": 10, "memory_mb": "4096", "gpu": "a100", "rank": "9", "none": None}
 
@@ -94,3 +95,9 @@ def test_an_empty_requirement_asks_for_nothing() -> None:
 def test_what_is_no_requirement_is_refused(text: str) -> None:
     with pytest.raises(InvalidDescription):
         requirements.read(text)
+
+
+def test_a_number_of_members_is_bounded_in_the_words_of_the_request() -> None:
+    assert read_count({"max": "5000"}, "max") == 5000
+    with pytest.raises(InvalidDescription, match="max must be less than or equal to 5000"):
+        read_count({"max": 5001}, "max")

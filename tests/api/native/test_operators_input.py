@@ -47,3 +47,11 @@ def test_at_the_last_time_that_may_be_set_everything_is_told(service: Service) -
     assert made.status_code == 201, made.text
     shown = service.call("GET", f"/decisions/{made.json['decision']['id']}")
     assert shown.json["decision"]["expires_at"] == "9000-01-01T04:00:00Z"
+
+
+@pytest.mark.parametrize("most", [1001, -1])
+def test_no_priority_is_allowed_that_there_is_not(service: Service, most: int) -> None:
+    body = {"quota": {"lease_priority": most}}
+    answer = service.call("PATCH", "/quotas/project-a", body, caller=OPERATOR)
+    assert answer.status_code == 400, answer.text
+    assert answer.json["errors"][0]["path"] == "quota.lease_priority"

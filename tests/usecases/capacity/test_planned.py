@@ -13,9 +13,10 @@ from moorage.domain.changes import (
     UpdateProvider,
 )
 from moorage.domain.consumers import Consumer
-from moorage.domain.period import MINUTE, parse_instant
+from moorage.domain.period import HOUR, MINUTE, parse_instant
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+from moorage.usecases.capacity.instead import _hours
 from moorage.usecases.effects import Message, Outside, carry_out
 from moorage.usecases.ports import Caller
 
@@ -287,3 +288,10 @@ def test_the_same_request_makes_one_window_and_tenants_none(service: Service) ->
     assert service.call("POST", "/capacity/planned", body).status_code == 403
     assert service.call("GET", "/capacity/planned").status_code == 403
     assert service.clock.now() == NINE
+
+
+@pytest.mark.parametrize(
+    ("hours", "told"), [(24, "24h"), (72, "72h"), (1743, "72d15h"), (96, "4d")]
+)
+def test_a_long_window_is_told_in_days(hours: int, told: str) -> None:
+    assert _hours(hours * HOUR) == told

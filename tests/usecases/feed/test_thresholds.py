@@ -149,17 +149,20 @@ def test_capacity_is_told_to_operators_by_number_and_by_share(post: Post) -> Non
     for more in (
         {"flavor": "m1.xlarge", "below": 3},
         {"resource_class": "VCPU", "above_share": 0.9},
-        {"resource_class": "VCPU", "below": 1, "zone": "nowhere"},
     ):
         asked = {"url": "http://127.0.0.1:9/", "events": ["capacity.threshold"], **more}
         answer = service.call("POST", "/subscriptions", {"subscription": asked}, caller=OPERATOR)
         assert answer.status_code == 201, answer.text
+    asked = {"url": "http://127.0.0.1:9/", "events": ["capacity.threshold"], "zone": "nowhere"}
+    asked |= {"resource_class": "VCPU", "below": 1}
+    answer = service.call("POST", "/subscriptions", {"subscription": asked}, caller=OPERATOR)
+    assert answer.status_code == 400, answer.text
+    assert answer.json["errors"][0]["path"] == "subscription.zone"
     thresholds = looked(service)
-    (nowhere,) = told(service, "capacity.threshold")
-    assert (nowhere["zone"], nowhere["now"]) == ("nowhere", 0)
+    assert told(service, "capacity.threshold") == []
     fill(service)
     looked(service, thresholds)
-    _, number, share = told(service, "capacity.threshold")
+    number, share = told(service, "capacity.threshold")
     assert (number["flavor"], number["now"], number["crossed"]) == ("m1.xlarge", 0, "over")
     assert (share["resource_class"], share["now"], share["crossed"]) == ("VCPU", 1.0, "over")
     assert number["before"] > 3

@@ -389,9 +389,19 @@ def test_fewer_than_the_policies_ask_for_are_refused(world: Make) -> None:
     assert here.service.store.lease(made.lease.id) == made.lease
 
 
+def test_a_lease_ends_after_it_starts(world: Make) -> None:
+    here = world(4)
+    made = here.lease(1, 3)
+    with pytest.raises(InvalidDescription, match="a lease ends after it starts") as refused:
+        here.change(made.lease.id, end=1)
+    assert refused.value.path == "lease.end"
+
+
 def test_a_lease_is_as_long_as_its_places_are_kept(world: Make) -> None:
     here = world(4)
-    with pytest.raises(LimitExceeded, match="days of a lease"):
+    with pytest.raises(
+        LimitExceeded, match=r"lasts: P365D at most \(longest_lease\), not P365DT1H"
+    ):
         here.lease(25, 25 + 364 * 24, lead=DAY, cleaning=HOUR)
 
 

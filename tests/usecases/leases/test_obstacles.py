@@ -43,6 +43,18 @@ def test_a_lease_in_the_way_is_named(world: Make, caller: Caller) -> None:
     assert booked(told) == [f"{name} from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z"]
 
 
+def test_to_others_leases_of_one_time_are_told_once(world: Make) -> None:
+    here = world(16)
+    here.lease(1, 3, vcpu=8)
+    here.lease(1, 3, vcpu=8)
+    with pytest.raises(Infeasible) as no:
+        here.lease(2, 4, vcpu=1, caller=STRANGER)
+    name = "another project's lease from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z (2 of them)"
+    assert no.value.message.startswith(f"no placement meets the request (time: {name}")
+    assert isinstance(no.value.explanation, Explanation)
+    assert booked(no.value.explanation) == [name]
+
+
 def test_servers_without_an_end_are_counted(world: Make) -> None:
     here = world(16)
     here.server(10)

@@ -34,7 +34,12 @@ class QuotaBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Leases that have not ended."""
     held_units: Most = UNSET
     """Places held or claimed at once that are not a lease's."""
-    lease_priority: Most = UNSET
+    lease_priority: (
+        Annotated[int, Meta(ge=0, le=1000, description="`unlimited` for the highest there is")]
+        | Unlimited
+        | UnsetType
+        | None
+    ) = UNSET
     """The highest priority of its leases and preemptible ensembles."""
 
 

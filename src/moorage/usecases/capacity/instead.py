@@ -72,6 +72,10 @@ def _of_domain(snapshot: Snapshot, name: str) -> set[str]:
     }
 
 
+_HOURS: Final[Duration] = 3 * DAY
+"""Up to here a length is told in hours."""
+
+
 def refusal(
     parts: Parts,
     snapshot: Snapshot,
@@ -108,9 +112,9 @@ def _called(lease: Lease, project_id: str) -> str:
 
 
 def _hours(length: Duration) -> str:
-    """`24h`."""
+    """`24h`; of what takes longer days too: `72d15h`."""
     hours, rest = divmod(length, HOUR)
-    if rest:
+    if rest or length > _HOURS:
         return format_duration(length).removeprefix("P").replace("T", "").lower()
     return f"{hours}h"
 

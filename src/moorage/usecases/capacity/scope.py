@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.domain.errors import Forbidden, InvalidDescription, LimitExceeded, UnknownName
-from moorage.domain.period import DAY, SECOND, Period, format_instant, from_now_on
+from moorage.domain.errors import Forbidden, InvalidDescription, UnknownName
+from moorage.domain.period import DAY, Period, format_instant, from_now_on
 from moorage.domain.topology import HOST, Level
 from moorage.engine.profile import hosts_where
 from moorage.usecases.closed import DISABLED_TRAIT
+from moorage.usecases.limits import too_long
 from moorage.usecases.roles import Names
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def window_of(parts: Parts, scope: Scope, now: Instant) -> Period:
         )
     horizon = parts.limits.horizon
     if end - now > horizon:
-        raise LimitExceeded(
-            "horizon in seconds", limit=horizon // SECOND, requested=(end - now) // SECOND
+        raise too_long(
+            "capacity is told ahead of now", "lease_horizon", limit=horizon, requested=end - now
         )
     return Period(start, end)
 
@@ -178,7 +179,16 @@ def grid(window: Period, step: Duration, most: int) -> NDArray[np.int64]:
     return window.start + step * np.arange(count, dtype=np.int64)
 
 
-def _domain(snapshot: Snapshot, caller: Caller, name: str) -> Bools:
+def check_domain(snapshot: Snapshot, caller: Caller, name: str, path: str) -> None:
+    """Let the name of a domain pass that is there, and for this caller.
+
+    Raises:
+        UnknownName: there is none.
+    """
+    _domain(snapshot, caller, name, path)
+
+
+def _domain(snapshot: Snapshot, caller: Caller, name: str, path: str = "zone") -> Bools:
     found = np.zeros(len(snapshot.alive), dtype=np.bool_)
     known: set[str] = set()
     for level in _levels(snapshot):
@@ -189,7 +199,7 @@ def _domain(snapshot: Snapshot, caller: Caller, name: str) -> Bools:
         if name in names:
             found |= snapshot.domains(level) == names.index(name)
     if name not in known:
-        raise UnknownName("domain", name, path="zone", known=known)
+        raise UnknownName("domain", name, path=path, known=known)
     return found
 
 

@@ -13,6 +13,7 @@ from moorage.domain.period import DAY
 from moorage.domain.subscriptions import NO_THRESHOLD, Subscription
 from moorage.domain.targets import check_target
 from moorage.usecases.access import own_ensemble, sees, visible_project
+from moorage.usecases.capacity.scope import check_domain
 from moorage.usecases.leases.view import own_lease
 
 if TYPE_CHECKING:
@@ -208,6 +209,8 @@ def _check_things(parts: Parts, caller: Caller, wants: Wants, threshold: Thresho
         one.name != threshold.resource_class for one in parts.store.resource_classes()
     ):
         raise NotFound("resource class", threshold.resource_class)
+    if threshold.zone is not None:
+        check_domain(parts.store.snapshot(), caller, threshold.zone, "subscription.zone")
 
 
 def _check_threshold(caller: Caller, wants: Wants, asked: Threshold) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutLease
-from moorage.domain.errors import WrongState
+from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.leases import (
     Aspect,
     LeaseState,
@@ -154,6 +154,8 @@ def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> T
         check_change(lease.state, Aspect.END)
         if period.end <= now:
             raise WrongState("the lease has come to its end")
+    if end <= start:
+        raise InvalidDescription("a lease ends after it starts", path="lease.end")
     terms = lease.terms.moved(Period(start, end))
     if start != period.start:
         terms = checked_lead(checked_start(terms, now), now)

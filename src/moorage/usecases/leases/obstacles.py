@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -146,17 +147,24 @@ def booked(
     leases: list[Lease], others: Iterable[str], project_id: str, *, operator: bool
 ) -> tuple[Element, ...]:
     """Leases and sorts of users as the elements of a conflict; for somebody of a project."""
-    names = [
+    names = _once(
         f"{_called(one, project_id, operator=operator)} to {format_instant(one.terms.occupied.end)}"
-        for one in leases[:_LEASES]
-    ]
+        for one in leases
+    )
     return tuple(Element(BOOKED, name) for name in (*names, *others))
 
 
 def beginning(leases: list[Lease], project_id: str, *, operator: bool) -> tuple[Element, ...]:
     """Leases whose beginning alone is in the way, as the elements of a conflict."""
-    names = [_called(one, project_id, operator=operator) for one in leases[:_LEASES]]
+    names = _once(_called(one, project_id, operator=operator) for one in leases)
     return tuple(Element(BOOKED, name) for name in names)
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    """Each name once, the first ones; to a tenant others' leases of one time have the same."""
+    return [
+        f"{name} ({times} of them)" if times > 1 else name for name, times in Counter(names).items()
+    ][:_LEASES]
 
 
 def _beside(

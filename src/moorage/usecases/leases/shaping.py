@@ -20,7 +20,7 @@ from moorage.engine.terrain import survey
 from moorage.usecases.change_ensemble import without
 from moorage.usecases.create_ensemble import new_members
 from moorage.usecases.joint import request_for
-from moorage.usecases.limits import check_member_count
+from moorage.usecases.limits import check_member_count, too_long
 from moorage.usecases.standing import MemberStatus
 
 if TYPE_CHECKING:
@@ -98,12 +98,13 @@ def checked_end(limits: Limits, terms: Terms, now: Instant) -> Terms:
     period = terms.period
     if period.end <= now:
         raise InvalidDescription("the end of the lease lies in the past", path="lease.end")
-    for what, length, most in (
-        ("days of a lease", terms.occupied.end - terms.occupied.start, limits.longest_lease),
-        ("days ahead that a lease ends", terms.occupied.end - now, limits.horizon),
+    whole = terms.occupied
+    for what, setting, length, most in (
+        ("a lease lasts", "longest_lease", whole.end - whole.start, limits.longest_lease),
+        ("a lease ends ahead of now", "lease_horizon", whole.end - now, limits.horizon),
     ):
         if length > most:
-            raise LimitExceeded(what, limit=most // DAY, requested=-(-length // DAY))
+            raise too_long(what, setting, limit=most, requested=length, unit=DAY)
     if period.start - terms.lead < 0:
         raise InvalidDescription("the lead is too long", path="lease.lead")
     return terms

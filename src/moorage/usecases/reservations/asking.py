@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.describe import read_ensemble
+from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.errors import Conflict, InvalidDescription
 from moorage.domain.requests import Objective
 from moorage.domain.reservables import ADDRESS, WHOLE_HOST
@@ -354,14 +355,16 @@ def _met_by(wanted: requirements.Requirement, offered: Offered) -> list[str]:
 
 
 def read_count(source: Mapping[str, Any], key: str) -> int:
-    """A number of at least 1; the client sends some as text.
+    """A number of members; the client sends some as text.
 
     Raises:
-        InvalidDescription: it is missing, or none.
+        InvalidDescription: it is missing, none, or more than a lease can have.
     """
     found = _amount(source, key)
     if found < 1:
         raise InvalidDescription(f"{key} must be greater than or equal to 1")
+    if found > MAX_MEMBERS:
+        raise InvalidDescription(f"{key} must be less than or equal to {MAX_MEMBERS}")
     return found
 
 

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 KEPT: Final[Duration] = 5 * MINUTE
 """How long occurrences are kept while the others are looked for."""
-_BY_NAME: Final = frozenset({"policy", "booked", "stay"})
-"""Elements of a conflict whose name alone says what they are."""
 _LEAST: Final[Duration] = SECOND // 20
 """What any explanation may take, once all the time for those of one series is used."""
 
@@ -254,12 +252,7 @@ def _of_occurrence(slot: Slot, refusal: QuotaExceeded) -> QuotaExceeded:
 
 def _shortly(why: Explanation) -> str:
     """`time: lease L1 from ...`; the explanation says more."""
-    elements = [
-        one.name if one.kind in _BY_NAME else str(one)
-        for conflict in why.conflicts
-        for one in conflict.elements
-    ]
-    return f"{why.stage}: {'; '.join(elements)}" if elements else f"{why.verdict} ({why.stage})"
+    return why.shortly if why.conflicts else f"{why.verdict} ({why.stage})"
 
 
 def _prefers(ensemble: Ensemble) -> bool:
