@@ -95,7 +95,17 @@ def test_a_preemptible_stay_lasts_until_its_host_is_away_or_a_lease_needs_it(wor
     because = {end.at: end.because for end in ends_as_decided(made.decision).values()}
     assert because == {needed[0]: Because.PREEMPTED, here.at(3000): Because.AWAY}
     renew(here.service.parts, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
-    stand = standing(here.service.store.snapshot(), made.ensemble)
+    parts, naming = here.service.parts, here.naming()
+    going = next(n for n, one in enumerate(made.ensemble.members) if one.name in made.decision.away)
+    second = Second(MemberName("web", going), {"resources": {"VCPU": 28}})
+    claim(parts, TENANT, made.decision.id, second, naming)
+    owner = Consumer(named(1), TENANT.project_id, "nova", "INSTANCE")
+    host = here.booking(made.ensemble.members[going].uuid).provider
+    write = ReplaceAllocations(owner, {host: {"VCPU": 28}}, None)
+    allocate(parts.store, [write], ids=parts.ids, request_id=f"req-{naming.id}")
+    stored = here.service.store.ensemble(made.ensemble.id)
+    stand = standing(here.service.store.snapshot(), stored)
+    assert len(stand.places) == 3
     assert {end.at: end.because for end in ends_of(here.service.store, stand).values()} == because
 
 

@@ -158,6 +158,8 @@ def _first_terms(batch: Batch, stay: Stay) -> dict[str, Any]:
     if stay.declared_end is not None:
         declared = stay.declared_end
     end = declared if stay.until is None else min(declared, stay.until)
+    # It has another end than its own: for a lease, or as its host will be away, by its hold.
+    early = stay.yields_to is not None or stay.declared_end is not None
     if end <= batch.now:
         raise InvalidDescription("allocations cannot end in the past", path="until")
     return {
@@ -165,7 +167,7 @@ def _first_terms(batch: Batch, stay: Stay) -> dict[str, Any]:
         "preemptible": stay.preemptible,
         "priority": stay.priority,
         "yields_to": stay.yields_to if end < declared else None,
-        "declared_end": declared if stay.yields_to is not None and end < declared else None,
+        "declared_end": declared if early and end < declared else None,
         "decision": stay.decision,
     }
 
