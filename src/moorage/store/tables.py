@@ -260,7 +260,7 @@ leases = Table(
         nullable=False,
         server_default="",
         index=True,
-        comment="Whom it lets use its places until it begins not; nothing once it has begun.",
+        comment="Whom it does not let use its places until it begins; empty once it has.",
     ),
     Column("body", _LONG, nullable=False),
     Index(None, "state", "start_at"),

@@ -16,7 +16,9 @@ _AHEAD = ("pending", "starting")
 
 def upgrade() -> None:
     text = sa.String(32).with_variant(sa.String(32, collation="C"), "postgresql")
-    op.add_column("leases", sa.Column("shuts_out", text, nullable=False, server_default=""))
+    comment = "Whom it does not let use its places until it begins; empty once it has."
+    column = sa.Column("shuts_out", text, nullable=False, server_default="", comment=comment)
+    op.add_column("leases", column)
     op.create_index("ix_leases_shuts_out", "leases", ["shuts_out"])
     stored = sa.table("leases", *(sa.column(name) for name in ("id", "state", "body", "shuts_out")))
     ahead = sa.select(stored.c.id, stored.c.body).where(stored.c.state.in_(_AHEAD))
