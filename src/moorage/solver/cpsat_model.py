@@ -45,6 +45,8 @@ class Model:
     cp: cp_model.CpModel = field(default_factory=cp_model.CpModel)
     count: list[dict[int, cp_model.IntVar]] = field(default_factory=list)
     """Per kind: host row -> how many of the kind stand there."""
+    most: list[Ints] = field(default_factory=list)
+    """Per kind: [H] how many of it a host has room for, were they alone."""
     costs: list[Any] = field(default_factory=list)
     constant: int = 0
     """The part of the cost that does not depend on the answer."""
@@ -100,6 +102,7 @@ def _kind(model: Model, kind: tuple[int, ...]) -> None:
     }
     model.cp.add(sum(variables.values()) == len(kind))
     model.count.append(variables)
+    model.most.append(slots)
     dislike = numbers.dislike[group]
     model.costs += [int(dislike[row]) * v for row, v in variables.items() if dislike[row]]
 
@@ -113,17 +116,25 @@ def _standing(model: Model) -> None:
 
 
 def _capacity(model: Model) -> None:
-    problem = model.numbers.problem
+    """No host takes more than is free; what the bounds of the variables say already is left out.
+
+    Over time a class stands for many instants at which the same kinds are there: of these the one
+    with the least room counts.
+    """
+    problem, rows = model.numbers.problem, model.rows
     roles = [int(problem.role_of[kind[0]]) for kind in model.numbers.kinds]
-    for k in range(len(problem.classes)):
-        for row in model.rows.tolist():
-            taken = [
-                int(problem.demand[role, k]) * variables[row]
-                for role, variables in zip(roles, model.count, strict=True)
-                if problem.demand[role, k] and row in variables
-            ]
-            if len(taken) > 0:
-                model.cp.add(sum(taken) <= max(int(problem.free[row, k]), 0))
+    demands, which = np.unique(
+        problem.demand[np.array(roles, dtype=np.intp)], axis=1, return_inverse=True
+    )
+    for k, demand in enumerate(demands.T):
+        taking = np.flatnonzero(demand)
+        free = np.maximum(problem.free[rows][:, which.reshape(-1) == k].min(axis=1), 0)
+        most = sum((demand[kind] * model.most[kind][rows] for kind in taking), np.zeros_like(free))
+        amounts = [(int(demand[kind]), model.count[kind]) for kind in taking]
+        for row, room in zip(rows[most > free].tolist(), free[most > free].tolist(), strict=True):
+            taken = [(some[row], amount) for amount, some in amounts if row in some]
+            variables, weights = zip(*taken, strict=True)
+            model.cp.add(cp_model.LinearExpr.weighted_sum(variables, weights) <= room)
 
 
 def _order(model: Model) -> None:
