@@ -9,6 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from moorage.domain.errors import NotFound
 from moorage.store.opening import connect
+from moorage.store.upgrade import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,3 +62,11 @@ def test_after_an_error_of_the_database_another_connection_writes(backend: Backe
     assert count(backend, "numbers") == 0
     backend.write(lambda session: session.exec_driver_sql("INSERT INTO numbers VALUES (1)"))
     assert count(backend, "numbers") == 1
+
+
+def test_what_is_to_be_done_about_a_subject_is_found_by_the_subject(backend: Backend) -> None:
+    """Without statistics it was looked for among all that is to be done, in every such commit."""
+    backend.upgrade(lambda connection: upgrade(connection, now=1))
+    asked = "SELECT body FROM effects WHERE subject = 'a' AND state = 'pending'"
+    rows = backend.write(lambda session: session.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}"))
+    assert "subject=? AND state=?" in rows[0][3]

@@ -68,9 +68,13 @@ def _locked() -> tuple[Path, int]:
     """A new folder and the lock on it, which says that its service lives."""
     while True:
         made = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
+        # Another service, starting now, may tidy it away before it is locked.
+        try:
+            lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if made.exists():  # another service, starting now, may have tidied it away before
+        if made.exists():
             return made, lock
         os.close(lock)
 
