@@ -18,7 +18,7 @@ from moorage.engine.build import build
 from moorage.engine.conflicts import Oracle
 from moorage.engine.earliest import earliest
 from moorage.engine.snapshot import Snapshot
-from moorage.engine.starts import Starts, candidates, plausible
+from moorage.engine.starts import Starts, candidates, enough_in_all, plausible
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import PROJECT, statement
 
@@ -85,12 +85,25 @@ def requests(draw: st.DrawFn) -> EnsembleRequest:
     )
 
 
+@st.composite
+def given_back(draw: st.DrawFn) -> frozenset[str]:
+    """Consumers whose bookings are given back: those of an ensemble that is decided anew."""
+    everyone = [f"c{number}-{i}" for number in range(HOSTS) for i in range(3)]
+    return frozenset(draw(st.lists(st.sampled_from(everyone), max_size=6)))
+
+
 @settings(deadline=None)
-@given(fleets(), requests(), st.integers(0, 6), st.integers(0, 20), st.integers(1, 8))
+@given(fleets(), requests(), given_back(), st.integers(0, 6), st.integers(0, 20), st.integers(1, 8))
 def test_the_earliest_window_is_the_one_that_trying_every_hour_finds(
-    fleet: Snapshot, request: EnsembleRequest, first: int, more: int, hours: int
+    fleet: Snapshot,
+    request: EnsembleRequest,
+    released: frozenset[str],
+    first: int,
+    more: int,
+    hours: int,
 ) -> None:
     starts = Starts(at(first), at(first + more), hours * HOUR)
+    request = replace(request, own_consumers=released, released=released)
     oracle = Oracle(Exhaustive(), lambda: 60.0)
 
     def fits(start: int) -> bool | None:
@@ -99,7 +112,7 @@ def test_the_earliest_window_is_the_one_that_trying_every_hour_finds(
     by_hand = next((hour for hour in range(first, first + more + 1) if fits(at(hour))), None)
     built = build(request, fleet)
     found = candidates(built, fleet, starts)
-    survive = plausible(built, fleet, starts, found)
+    survive = plausible(built, fleet, starts, found) & enough_in_all(built, fleet, starts, found)
     for start in found[~survive].tolist():
         assert fits(start) is False, "what counting refutes has no placement"
     sought = earliest(found[survive].tolist(), fits, lambda: 60.0)

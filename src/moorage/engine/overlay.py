@@ -49,6 +49,11 @@ def exchanged(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) ->
     return snapshot.with_states(states) if states else snapshot
 
 
+def vacated(snapshot: Snapshot, consumers: Iterable[str]) -> Snapshot:
+    """The same fleet without anything that these consumers have booked."""
+    return exchanged(snapshot, dict.fromkeys(consumers, ()))
+
+
 def worsens(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) -> bool:
     """Whether giving these consumers other bookings makes an overage worse at any instant."""
     now = snapshot.taken_at

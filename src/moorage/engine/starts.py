@@ -10,6 +10,8 @@ segment `[a, b)` exactly if it starts in `(a - length, b)`. Summed over hosts th
 function of the start, for all starts at once; clipped per domain it counts for the policies that
 bound domains. Each test is necessary: what it refutes has no placement, what it leaves may have
 none.
+
+A request that is decided anew gives back what it has: its own bookings are no obstacle.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.topology import HOST
+from moorage.engine.overlay import vacated
 from moorage.engine.sharing import SHARES
 from moorage.engine.tallies import Tallies
 from moorage.engine.terrain import MOST_FREE
@@ -81,6 +84,7 @@ def candidates(built: Built, snapshot: Snapshot, starts: Starts) -> Ints:
         Ascending; those of the hosts that could hold some of the request if they were empty, and of
         what these share.
     """
+    snapshot = vacated(snapshot, built.request.released)
     near = _host_of(built, snapshot, _anywhere(built)) >= 0
     sharing = snapshot.traits.get(SHARES)
     if sharing is not None:
@@ -105,6 +109,7 @@ def plausible(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Boo
     Returns:
         [S] False where it is proved that the request does not fit in that window.
     """
+    snapshot = vacated(snapshot, built.request.released)
     found = np.ones(len(at), dtype=np.bool_)
     counts = Counter(member.role for member in built.request.members)
     for role in built.request.roles:
@@ -130,6 +135,7 @@ def enough_in_all(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) ->
     Returns:
         [S] False where it is proved that the request fits in that window in no arrangement.
     """
+    snapshot = vacated(snapshot, built.request.released)
     found = np.ones(len(at), dtype=np.bool_)
     counts = Counter(member.role for member in built.request.members)
     needed: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.errors import Busy, ProviderConflict
 from moorage.engine.build import state
-from moorage.engine.overlay import exchanged, worsens
+from moorage.engine.overlay import exchanged, vacated, worsens
 from moorage.engine.problem import Verdict
 from moorage.engine.terrain import survey
 from moorage.usecases.closed import closed_hosts
@@ -248,7 +248,7 @@ class Looking:
         others = [one for one in keepers if one.id != self._proposal.ensemble.id]
         stranger = stranger_of(self._proposal.ensemble)
         alone = tuple(solitudes(self._lease_of, view, stranger, others, look.period))
-        bare = _vacated(view, request.released)
+        bare = vacated(view, request.released)
         places = {name: found.place(name) for name in request.members if name not in request.fixed}
         taken = wanted(places.values())
         endings = {}
@@ -280,7 +280,7 @@ class Looking:
             for name in request.members
             if name not in request.fixed or name in stays
         ]
-        out = victims(_vacated(view, leaving), places, candidates, request.period)
+        out = victims(vacated(view, leaving), places, candidates, request.period)
         if out is None:
             return look
         judged = self._without(found, view, out)
@@ -317,7 +317,3 @@ def seen(parts: Parts, proposal: Proposal, ask: Ask, sight: Sight) -> Sight:
     """What somebody sees that asks for this; see `leases.untouched`."""
     snapshot = seen_by(parts.store, sight.snapshot, ask, proposal.promise)
     return sight if snapshot is sight.snapshot else replace(sight, snapshot=snapshot)
-
-
-def _vacated(snapshot: Snapshot, consumers: Iterable[str]) -> Snapshot:
-    return exchanged(snapshot, dict.fromkeys(consumers, ()))

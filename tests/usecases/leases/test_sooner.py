@@ -15,7 +15,8 @@ from moorage.domain.explain import Explanation
 from moorage.domain.leases import Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import TENANT
-from moorage.usecases.leases.asking import Granted, LeaseAsk
+from moorage.usecases.leases.asking import Granted, LeaseAsk, LeaseChange
+from moorage.usecases.leases.change import change_lease
 from moorage.usecases.offers.asking import OfferAsk
 from moorage.usecases.offers.create import create_offers
 from moorage.usecases.waitlist.enter import Wait, create_or_wait
@@ -149,3 +150,57 @@ def granted(here: World, start: int, length: int, body: Any) -> bool:
     except Infeasible:
         return False
     return True
+
+
+def test_what_a_lease_has_itself_does_not_make_it_wait(world: Make) -> None:
+    here = world(4, 4)
+    members = [{"name": "a", "count": 2, "resources": {"VCPU": 2}}]
+    mine = here.lease(4, 8, body={"name": "e", "members": members})
+    here.server(4, until=4)
+    window = earliest(lambda: change(here, mine, 3, 7, 4))
+    assert (window.start, window.proved) == (here.at(4), True)
+    assert change(here, mine, 4, 8, 4)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_no_change_is_granted_before_a_start_that_is_proved(data: st.DataObject) -> None:
+    draw = data.draw
+    hosts = draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
+    here = build(*hosts)
+    try:
+        start, length = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+        try:
+            mine = here.lease(start, start + length, body=wanted(draw))
+        except Infeasible:
+            return
+        for _ in range(draw(st.integers(1, 5))):
+            ask(here, draw(st.integers(1, 8)), draw(st.integers(1, 5)), draw)
+        start, length = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+        members = len(mine.ensemble.members) + draw(st.integers(0, 2))
+        try:
+            change(here, mine, start, start + length, members)
+        except Infeasible as refused:
+            why = refused.explanation
+        else:
+            return
+        assert isinstance(why, Explanation)
+        if why.earliest is None:
+            return
+        assert why.earliest.proved, "so few are tried whole"
+        begin = start
+        while here.at(begin) < why.earliest.start:
+            with pytest.raises(Infeasible):
+                change(here, mine, begin, begin + length, members)
+            begin += 1
+        assert change(here, mine, begin, begin + length, members)
+    finally:
+        here.service.close()
+
+
+def change(here: World, mine: Granted, start: int, end: int, members: int) -> Granted:
+    """What would come of it: another window, and so many members."""
+    asked = LeaseChange(start=here.at(start), end=here.at(end), counts={"a": members})
+    return change_lease(
+        here.service.parts, TENANT, mine.lease.id, asked, None, here.naming(), dry_run=True
+    )
