@@ -85,6 +85,7 @@ def _described(one: Lease) -> RenderableType:
             ("project", one.project_id),
             ("status", one.status),
             ("outcome", one.outcome),
+            ("waits as", one.waitlist_entry),
             ("degraded", one.degraded or None),
             ("missing", one.missing or None),
             ("proposal", told_lease.proposal(one)),

@@ -118,6 +118,7 @@ class Lease(msgspec.Struct, frozen=True):
     proposed_places: dict[str, str] = {}
     may_yield: MayYield | None = None
     outcome: str | None = None
+    waitlist_entry: str | None = None
 
 
 class Granted(msgspec.Struct, frozen=True):

@@ -254,6 +254,8 @@ class Lease:
     updated_at: Instant = 0
     outcome: LeaseOutcome | None = None
     """Of a closed lease that ended for another reason than usual."""
+    waitlist_entry: str | None = None
+    """The id of the entry as which it waits for its window again, where it gave up its places."""
     offer: Offer | None = None
     """Given where it is, or was before it was granted, an offer."""
     serial: int = 0

@@ -312,5 +312,10 @@ def test_over_http(allowed: Make) -> None:
     assert [one["subject"] for one in told] == [low["id"]]
     assert told[0]["body"]["earliest_start"] == "2026-11-25T09:00:00Z"
     assert made["lease"]["id"] not in str(told)
+    entry = told[0]["body"]["waitlist_entry"]
+    assert shown["waitlist_entry"] == entry
+    assert shown["links"][-1]["rel"] == "waitlist_entry"
+    waits = here.service.call("GET", f"/waitlist/{entry}", caller=OTHER).json["entry"]
+    assert waits["ensemble_id"] == shown["ensemble_id"]
     (kind,) = [one for one in EVENT_TYPES if one.name == "lease.preempted"]
     assert set(told[0]["body"]) == set(kind.body)

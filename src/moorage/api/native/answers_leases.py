@@ -139,6 +139,9 @@ class Lease(Struct, frozen=True):
     """The terms of `guarantee` before the lease begins; null where nothing may take its places."""
     outcome: str | None = None
     """`preempted`: it has given up its places for a lease of a higher priority."""
+    waitlist_entry: str | None = None
+    """Of a preempted one the id of the entry as which it waits for its window again, and of the
+    lease that it becomes once that is granted."""
 
 
 class OneLease(Struct, frozen=True):

@@ -15,6 +15,7 @@ from moorage.usecases.leases.outranked import may_yield_until
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from moorage.api.native.answers import Link
     from moorage.api.native.call import Call
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease, Reservation
@@ -66,17 +67,25 @@ def lease_view(
         ),
         created_at=format_instant(lease.created_at),
         updated_at=format_instant(lease.updated_at),
-        links=[
-            call.link("self", "leases", lease.id),
-            call.link("ensemble", "ensembles", lease.ensemble_id),
-            call.link("decision", "decisions", lease.decision_id),
-            call.link("events", "leases", lease.id, "events"),
-        ],
+        links=_links(call, lease),
         occurrence=UNSET if one is None else told.Occurrence(one.series, one.index),
         displaced=UNSET if displaced is None else displaced_view(call, displaced),
         may_yield=_may_yield(call, lease),
         outcome=None if lease.outcome is None else lease.outcome.value,
+        waitlist_entry=lease.waitlist_entry,
     )
+
+
+def _links(call: Call, lease: Lease) -> list[Link]:
+    found = [
+        call.link("self", "leases", lease.id),
+        call.link("ensemble", "ensembles", lease.ensemble_id),
+        call.link("decision", "decisions", lease.decision_id),
+        call.link("events", "leases", lease.id, "events"),
+    ]
+    if lease.waitlist_entry is not None:
+        found.append(call.link("waitlist_entry", "waitlist", lease.waitlist_entry))
+    return found
 
 
 def _guarantee(lease: Lease) -> str:

@@ -82,10 +82,12 @@ class Preempted:
     def changes(self, parts: Parts, now: Instant) -> Iterator[Change]:
         """What is written of it."""
         lease, decision = self.of.lease, self.of.decision
+        again = in_line_again(lease, self.of.ensemble, parts.ids.uuid(), now=now, why=_WHY)
         closed = replace(
             lease,
             state=lease_after(lease.state, LeaseStep.CLOSE),
             outcome=LeaseOutcome.PREEMPTED,
+            waitlist_entry=again.entry.id,
             degraded=False,
             missing=0,
             proposal=MappingProxyType({}),
@@ -99,11 +101,10 @@ class Preempted:
         yield DropBookings(members, decision=decision.id)
         yield from ended(closed, now)
         yield from edges(closed, parts.ids, now)
-        again = in_line_again(lease, self.of.ensemble, parts.ids.uuid(), now=now, why=_WHY)
         yield again
-        yield from self._told(closed, again.entry.id, now)
+        yield from self._told(closed, now)
 
-    def _told(self, closed: Lease, entry: str, now: Instant) -> Iterator[Change]:
+    def _told(self, closed: Lease, now: Instant) -> Iterator[Change]:
         """To its owner: that it is over, how it waits, and when it would fit; not for whom."""
         window = self.earliest
         body = {
@@ -112,7 +113,7 @@ class Preempted:
             "outcome": LeaseOutcome.PREEMPTED.value,
             "priority": closed.terms.priority,
             "ensemble": closed.ensemble_id,
-            "waitlist_entry": entry,
+            "waitlist_entry": closed.waitlist_entry,
             "earliest_start": None if window is None else format_instant(window.start),
             "earliest_end": (
                 None if window is None or window.end is None else format_instant(window.end)
