@@ -226,7 +226,10 @@ class Cancel(Command):
 
 
 class Events(Command):
-    """List what happens because of a lease and when, with what came of it."""
+    """List what happens because of a lease and when, with what came of it and who was told.
+
+    Of a notice `told` says whom it has reached: the operator's webhook, subscriptions by name.
+    """
 
     examples = "moorage lease events shop-week"
 
@@ -239,8 +242,16 @@ class Events(Command):
         with self.client() as client:
             answer = client.leases.events(client.leases.find(args.lease))
         rows = [
-            (minute(one.due), one.kind, one.action, one.status, one.attempts, one.outcome)
+            (
+                minute(one.due),
+                one.kind,
+                one.action,
+                one.status,
+                one.attempts,
+                told_lease.audience(one.told),
+                one.outcome,
+            )
             for one in sorted(answer.value, key=lambda one: one.due)
         ]
-        columns = ["due", "what", "action", "status", "#tries", "outcome"]
-        return Shown(answer.body, table(columns, rows))
+        columns = ["due", "what", "action", "status", "#tries", "told", "outcome"]
+        return Shown(answer.body, table(columns, rows, ("told",)))

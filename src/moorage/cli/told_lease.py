@@ -10,7 +10,7 @@ from moorage.cli.times import minute, period
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
-    from moorage.client.leases import Granted, Lease
+    from moorage.client.leases import Audience, Granted, Lease
     from moorage.client.offers import Offer
 
 
@@ -119,6 +119,21 @@ def occurrence(one: Lease) -> str | None:
 def notified(one: Lease) -> str | None:
     """`sent to 1 subscription`; nothing where nobody had to be told."""
     return f"sent to {counted(one.notified, 'subscription')}" if one.notified else None
+
+
+def audience(one: Audience | None) -> str | None:
+    """`webhook, mine, other (waiting)`, or `nobody`; nothing of what nobody has to be told."""
+    if one is None:
+        return None
+    found = [] if one.webhook == "none" else [_reached("webhook", one.webhook)]
+    hearers = one.subscriptions or []
+    found += [_reached(who.name or short(who.id), who.status) for who in hearers]
+    return ", ".join(found) or (None if one.subscriptions is None else "nobody")
+
+
+def _reached(who: str, status: str) -> str:
+    """Without more, it has been told."""
+    return who if status in {"told", "heard"} else f"{who} ({status.replace('_', ' ')})"
 
 
 def binding(one: Lease) -> str:

@@ -137,6 +137,21 @@ class Leases(msgspec.Struct, frozen=True):
     computed_at: str
 
 
+class Hearer(msgspec.Struct, frozen=True):
+    """A subscription that wants a notice: it has `heard`, it is `waiting`, or it is `given_up`."""
+
+    id: str
+    name: str = ""
+    status: str = ""
+
+
+class Audience(msgspec.Struct, frozen=True):
+    """Who a notice is for; `subscriptions` is None where that is known no more."""
+
+    webhook: str = "none"
+    subscriptions: list[Hearer] | None = None
+
+
 class Event(msgspec.Struct, frozen=True):
     """Something that happens because of a lease, or has happened."""
 
@@ -146,6 +161,7 @@ class Event(msgspec.Struct, frozen=True):
     status: str
     attempts: int = 0
     action: str | None = None
+    told: Audience | None = None
     outcome: str | None = None
 
 

@@ -78,7 +78,7 @@ EVENT_TYPES: Final = (
         "lease.notice",
         "lease",
         "an action `notify` that its owner wrote is due",
-        ("name", "start", "end", "edge", "at", "state"),
+        ("name", "start", "end", "edge", "at", "state", "notice"),
     ),
     EventType(
         "lease.time_left",

@@ -6,6 +6,7 @@ what is found. A change that means nothing to anybody is not in the table.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -189,7 +190,13 @@ def _effect(change: changes.PutEffect, before: Before) -> Iterator[Happened]:
         if "capacity_window" in effect.details:
             yield _of_edge(effect)
         else:
-            yield _told("lease.notice", effect, _NOTICE)
+            yield _notice(effect)
+
+
+def _notice(effect: Effect) -> Happened:
+    """With its own id, which is the one that the operator's webhook hears it under."""
+    told = _told("lease.notice", effect, _NOTICE)
+    return replace(told, body={**told.body, "notice": effect.id})
 
 
 def _of_edge(effect: Effect) -> Happened:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.effects import fact_id
 from moorage.domain.events import THRESHOLDS, matches
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 
     from moorage.domain.events import Event
     from moorage.domain.period import Duration, Instant
+
+
+class Reached(StrEnum):
+    """What became of an event for a subscription that it is meant for."""
+
+    HEARD = "heard"
+    """Its target has answered."""
+    WAITING = "waiting"
+    """It is still to be delivered, or to be sent again."""
+    GIVEN_UP = "given_up"
 
 
 class LeaseEdge(StrEnum):
@@ -120,6 +131,11 @@ class Subscription:
 
 def _role(member: object) -> str | None:
     return None if member is None else str(member).partition("[")[0]
+
+
+def letter_id(subscription_id: str, event_id: str) -> str:
+    """The id of the dead letter of an event that was given up for a subscription."""
+    return fact_id("dead letter", subscription_id, event_id)
 
 
 @dataclass(frozen=True, slots=True)

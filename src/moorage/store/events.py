@@ -19,7 +19,7 @@ from moorage.store import bodies, tables
 from moorage.usecases.ports import EventPage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from moorage.domain.events import EventFilter
     from moorage.domain.period import Instant
@@ -60,16 +60,6 @@ _WHOLE: Final = (
         _e.id.in_(bindparam("some", expanding=True)),
     )
     .order_by(_e.position)
-)
-_LATEST: Final = (
-    select(tables.events)
-    .where(
-        _e.subject == bindparam("subject"),
-        _e.position < _BELOW,
-        _e.type.in_(bindparam("types", expanding=True)),
-    )
-    .order_by(_e.position.desc())
-    .limit(1)
 )
 _XMIN: Final = text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
 _REVISION: Final = select(_l.revision)
@@ -223,10 +213,3 @@ def _check(connection: Session, after: EventCursor) -> None:
             oldest=str(start),
             before=start.at,
         )
-
-
-def latest(connection: Session, subject: str, types: Collection[str]) -> Event | None:
-    """The newest event about a subject of one of these types."""
-    given = {"subject": subject, "types": sorted(types), "settled": settled(connection)}
-    row = connection.execute(_LATEST, given).one_or_none()
-    return None if row is None else _event(row)

@@ -9,9 +9,10 @@ from sqlalchemy import Integer, bindparam, exists, func, or_, select, true
 
 from moorage.domain.errors import NotFound
 from moorage.domain.events import EventCursor, EventFilter
+from moorage.domain.subscriptions import Reached, letter_id
 from moorage.store import bodies, events, tables
 from moorage.store.batch import chunks
-from moorage.usecases.ports import Page, Pending
+from moorage.usecases.ports import Hearing, Page, Pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -43,9 +44,8 @@ _DUE: Final = (
     .order_by(_s.not_before, _s.number)
     .limit(bindparam("most", type_=Integer))
 )
-_HEARD: Final = select(_s.body, _s.reached, _s.generation).where(
-    _s.project_id == bindparam("project"), _s.reached >= bindparam("position")
-)
+_OF_PROJECT: Final = _SUBSCRIPTION.where(_s.project_id == bindparam("project")).order_by(_s.number)
+_LETTERS: Final = select(_d.id, _d.queued).where(_d.id.in_(bindparam("some", expanding=True)))
 
 
 class ToldStore:
@@ -74,10 +74,6 @@ class ToldStore:
     def surplus(self, before: Instant, keep: int) -> bool:
         """See `Told`."""
         return self._backend.read(lambda connection: events.surplus(connection, before, keep))
-
-    def latest(self, subject: str, types: Collection[str]) -> Event | None:
-        """See `Told`."""
-        return self._backend.read(lambda connection: events.latest(connection, subject, types))
 
     def subscription(self, id_: str) -> Subscription:
         """See `Told`."""
@@ -134,12 +130,28 @@ class ToldStore:
 
         return self._backend.read(work)
 
-    def heard(self, event: Event) -> Sequence[Subscription]:
+    def hearings(self, project_id: str, events: Sequence[Event]) -> Sequence[Hearing]:
         """See `Told`."""
-        given = {"project": event.project_id, "position": event.position}
-        found = self._backend.read(lambda connection: connection.execute(_HEARD, given).all())
-        every = map(_subscription, found)
-        return [one for one in every if one.began < event.position and one.means(event)]
+
+        def work(connection: Session) -> list[Hearing]:
+            if not events:
+                return []
+            rows = connection.execute(_OF_PROJECT, {"project": project_id})
+            meant = [
+                (event, one)
+                for one in map(_subscription, rows)
+                for event in events
+                if one.began < event.position and one.means(event)
+            ]
+            letters = {letter_id(one.id, event.id) for event, one in meant if one.given_up}
+            queued = {
+                row.id: row.queued
+                for some in chunks(letters)
+                for row in connection.execute(_LETTERS, {"some": some})
+            }
+            return [Hearing(event.id, one, _reached(event, one, queued)) for event, one in meant]
+
+        return self._backend.read(work)
 
     def dead_letters(
         self, subscription_id: str, page: Page, *, queued: bool = False
@@ -175,6 +187,16 @@ def _subscription(row: Any) -> Subscription:  # noqa: ANN401 - a row of `subscri
     """Where it has come to is a column: it is passed on without the rest."""
     one: Subscription = bodies.SUBSCRIPTION.decode(row.body)
     return replace(one, reached=row.reached, generation=row.generation)
+
+
+def _reached(event: Event, one: Subscription, letters: Mapping[str, bool]) -> Reached:
+    """What became of an event: `letters` are those given up, and whether they are to be sent."""
+    if one.reached < event.position:
+        return Reached.WAITING
+    queued = letters.get(letter_id(one.id, event.id))
+    if queued is None:
+        return Reached.HEARD
+    return Reached.WAITING if queued else Reached.GIVEN_UP
 
 
 def _place(connection: Session, query: Any, marker: str) -> int:  # noqa: ANN401 - a Select

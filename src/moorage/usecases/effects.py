@@ -105,7 +105,7 @@ class Carried(StrEnum):
 
 
 _NOBODY: Final = {
-    Lane.TELL: "nobody is told: no webhook is set",
+    Lane.TELL: "no webhook is set",
     Lane.END: "nobody ends servers here: end_servers is none",
     Lane.HOOK: "nothing was run: no hook is set",
     Lane.CHECK: "nobody is told: no check of leases is set",

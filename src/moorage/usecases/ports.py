@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.quotas import Quota, Use
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
-    from moorage.domain.subscriptions import DeadLetter, Subscription
+    from moorage.domain.subscriptions import DeadLetter, Reached, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.waitlist import EntryState, WaitlistEntry
     from moorage.engine.problem import Outcome, Problem
@@ -109,6 +109,15 @@ class Pending:
     lost: EventCursor | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What became of an event, by its id, for one subscription."""
+
+    event: str
+    subscription: Subscription
+    reached: Reached
+
+
 class Clock(Protocol):
     """Where the time comes from: the machine's clock, or a simulation's that can be set."""
 
@@ -139,9 +148,6 @@ class Told(Protocol):
     def surplus(self, before: Instant, keep: int) -> bool:
         """Whether some events are older than `before`, or there are more than `keep`."""
 
-    def latest(self, subject: str, types: Collection[str]) -> Event | None:
-        """The newest event about a subject of one of these types."""
-
     def subscription(self, id_: str) -> Subscription:
         """NotFound if there is none."""
 
@@ -157,8 +163,11 @@ class Told(Protocol):
     def pending(self, one: Subscription, limit: int) -> Pending:
         """What is to be delivered to a subscription next; the work is bounded."""
 
-    def heard(self, event: Event) -> Sequence[Subscription]:
-        """Subscriptions that an event was delivered to, or given up for."""
+    def hearings(self, project_id: str, events: Sequence[Event]) -> Sequence[Hearing]:
+        """What became of events of a project for each subscription that they are meant for.
+
+        What was given up so long ago that the dead letter is forgotten counts as heard.
+        """
 
     def dead_letters(
         self, subscription_id: str, page: Page, *, queued: bool = False

@@ -166,6 +166,24 @@ class Leases(Struct, frozen=True):
     computed_at: str
 
 
+class Hearer(Struct, frozen=True):
+    """A subscription that wants what is told."""
+
+    id: str
+    name: str
+    status: str
+    """`heard`: its target has answered; `waiting`: it is still to be delivered; `given_up`."""
+
+
+class Audience(Struct, frozen=True):
+    """Who a notice is for. Where `webhook` is `none` and nobody has subscribed, nobody hears it."""
+
+    webhook: str
+    """The operator's: `told`, `waiting`, `given_up`, or `none` where no webhook is set."""
+    subscriptions: list[Hearer] | None
+    """Of the lease's project; null where that is known no more."""
+
+
 class LeaseEvent(Struct, frozen=True):
     """Something that happens because of a lease, or has happened."""
 
@@ -178,6 +196,8 @@ class LeaseEvent(Struct, frozen=True):
     """As it was written: `notify:PT24H`; null for a step of the lease's own life."""
     created_at: str
     updated_at: str
+    told: Audience | UnsetType = UNSET
+    """Of a `notify`: whom it has reached."""
     outcome: str | UnsetType = UNSET
     """What came of it, or why the last attempt failed; operators only."""
     details: dict[str, Any] | UnsetType = UNSET

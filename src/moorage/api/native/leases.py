@@ -16,13 +16,13 @@ from moorage.domain.lease_actions import Edge, read_actions
 from moorage.domain.leases import LeaseState, Terms, Yielding
 from moorage.domain.period import Period, parse_duration
 from moorage.domain.requests import Objective
+from moorage.usecases.leases.audience import audiences, notified
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.create import LeaseAsk, create_lease
 from moorage.usecases.leases.view import (
     displaced_by,
     list_leases,
-    notified,
     own_lease,
     remaining,
     remaining_in,
@@ -128,7 +128,9 @@ def events(call: Call) -> Reply:
     lease = own_lease(call.parts.store, call.caller, call.path["id"])
     found = call.parts.store.effects(lease.id, page=page)
     links = call.next_links(f"leases/{lease.id}/events", [one.id for one in found], page)
-    return Reply(told.LeaseEvents([views_leases.event_view(call, one) for one in found], links))
+    heard = audiences(call.parts.store, lease, found)
+    shown = [views_leases.event_view(call, one, heard.get(one.id)) for one in found]
+    return Reply(told.LeaseEvents(shown, links))
 
 
 def granted_reply(call: Call, granted: Granted, *, created: bool) -> Reply:

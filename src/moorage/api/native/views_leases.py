@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from moorage.api.native.call import Call
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease, Reservation
+    from moorage.usecases.leases.audience import Audience
     from moorage.usecases.leases.create import Displaced
     from moorage.usecases.leases.outranked import Preempted
     from moorage.usecases.leases.view import Remaining
@@ -182,7 +183,7 @@ def displaced_view(call: Call, displaced: Iterable[Displaced]) -> told.Displaced
     )
 
 
-def event_view(call: Call, effect: Effect) -> told.LeaseEvent:
+def event_view(call: Call, effect: Effect, audience: Audience | None) -> told.LeaseEvent:
     """An effect: to operators with what came of it, which may name their hooks and hosts."""
     action = effect.details.get("action")
     details: dict[str, Any] | UnsetType = plain(effect.details) if call.caller.operator else UNSET
@@ -195,6 +196,17 @@ def event_view(call: Call, effect: Effect) -> told.LeaseEvent:
         action=None if action is None else str(action),
         created_at=format_instant(effect.created_at),
         updated_at=format_instant(effect.updated_at),
+        told=UNSET if audience is None else _audience(audience),
         outcome=effect.outcome if call.caller.operator else UNSET,
         details=details,
+    )
+
+
+def _audience(one: Audience) -> told.Audience:
+    hearers = one.subscriptions
+    return told.Audience(
+        webhook=one.webhook.value,
+        subscriptions=None
+        if hearers is None
+        else [told.Hearer(who.id, who.name, reached.value) for who, reached in hearers],
     )

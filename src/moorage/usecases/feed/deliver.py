@@ -22,7 +22,7 @@ from moorage.domain.effects import fact_id
 from moorage.domain.errors import ConcurrentUpdate, NotFound
 from moorage.domain.events import Event
 from moorage.domain.period import DAY, HOUR, SECOND, format_instant
-from moorage.domain.subscriptions import DeadLetter
+from moorage.domain.subscriptions import DeadLetter, letter_id
 from moorage.usecases.effects import OutwardFailure
 from moorage.usecases.ports import Page
 
@@ -209,7 +209,7 @@ class _Turn:
 
     def _dead(self, event: Event, problem: str) -> DeadLetter:
         one = self._one
-        id_ = fact_id("dead letter", one.id, event.id)
+        id_ = letter_id(one.id, event.id)
         return DeadLetter(id_, one.id, event, problem, one.attempts, self._now())
 
     def _again(self, letter: DeadLetter) -> None:

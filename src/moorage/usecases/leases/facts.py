@@ -84,6 +84,26 @@ def deletion(
     )
 
 
+def health_id(lease_id: str, generation: int) -> str:
+    """The id of what is told of the health of a lease, which had that generation before."""
+    return fact_id(EffectKind.NOTIFY, *health(lease_id, generation))
+
+
+def health(lease_id: str, generation: int) -> tuple[object, ...]:
+    """What makes it the same; see `fact`."""
+    return lease_id, "health", generation
+
+
+def preemption_id(lease_id: str) -> str:
+    """The id of what is told of a lease that has given up its places."""
+    return fact_id(EffectKind.NOTIFY, *preemption(lease_id))
+
+
+def preemption(lease_id: str) -> tuple[object, ...]:
+    """What makes it the same; see `fact`."""
+    return lease_id, "preempted"
+
+
 def fact(  # noqa: PLR0913 - what, of whom, whose, when, what more, and what makes it the same
     kind: EffectKind,
     subject: str,

@@ -303,5 +303,5 @@ def told(
             # The owner is told of the change, and not of hosts.
             "proposal": {name: of for name, of in lease.proposal.items() if name != "places"},
         },
-        same=(lease.id, "health", lease.generation),
+        same=facts.health(lease.id, lease.generation),
     )

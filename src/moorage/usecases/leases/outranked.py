@@ -127,7 +127,7 @@ class Preempted:
             due=now,
             now=now,
             details={**body, "state": closed.state.value},
-            same=(closed.id, "preempted"),
+            same=facts.preemption(closed.id),
         )
         generation = closed.generation + 1
         yield PutEvent(Happened("lease.preempted", closed.project_id, closed.id, generation, body))

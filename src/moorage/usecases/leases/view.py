@@ -150,9 +150,3 @@ def _staying(store: Store, lease: Lease, ensemble: Ensemble) -> tuple[Remaining,
 
 def _nothing(lease: Lease) -> tuple[Remaining, ...]:
     return tuple(Remaining(one, None, 0, 0, 0) for one in lease.reservations)
-
-
-def notified(store: Store, lease: Lease) -> int:
-    """How many subscriptions have been told that members of a lease are missing."""
-    told = store.told.latest(lease.id, ("lease.degraded", "lease.missing"))
-    return 0 if told is None else len(store.told.heard(told))

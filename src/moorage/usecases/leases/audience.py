@@ -1,0 +1,119 @@
+"""Who was told what of a lease: the operator's webhook, and its project's subscriptions.
+
+A notice is one effect, which the webhook hears, and events, which subscriptions do. Which events
+are those of an effect follows from the effect's id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.effects import EffectKind, EffectState
+from moorage.domain.events import BEGINNING, Event, EventFilter
+from moorage.domain.subscriptions import Reached
+from moorage.usecases.leases import facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease
+    from moorage.domain.subscriptions import Subscription
+    from moorage.usecases.ports import Hearing, Store
+
+_HEALTH: Final = ("lease.degraded", "lease.missing", "lease.whole")
+_TYPES: Final = ("lease.notice", "lease.preempted", "lease.changed", *_HEALTH)
+_PAGE: Final = 1_000
+_PAGES: Final = 10
+"""Pages of a lease's events that are looked at."""
+
+
+class Heard(StrEnum):
+    """What came of telling the operator's webhook."""
+
+    TOLD = "told"
+    WAITING = "waiting"
+    """Not yet, or it failed and is tried again."""
+    GIVEN_UP = "given_up"
+    NONE = "none"
+    """No webhook is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who one notice was for."""
+
+    webhook: Heard
+    subscriptions: Sequence[tuple[Subscription, Reached]] | None
+    """Those that want it, by their making; None where its events are kept no more."""
+
+
+def audiences(store: Store, lease: Lease, effects: Iterable[Effect]) -> Mapping[str, Audience]:
+    """Who each of a lease's notices was for, by the ids of their effects."""
+    notices = [one for one in effects if one.kind is EffectKind.NOTIFY]
+    if not notices:
+        return {}
+    events = _events(store, lease, _TYPES)
+    by_effect: dict[str, set[str]] = {}
+    for event in events:
+        by_effect.setdefault(_effect_of(event), set()).add(event.id)
+    hearings = store.told.hearings(lease.project_id, events)
+    return {
+        one.id: Audience(
+            _webhook(one),
+            _best(hearing for hearing in hearings if hearing.event in by_effect[one.id])
+            if one.id in by_effect
+            else None,
+        )
+        for one in notices
+    }
+
+
+def notified(store: Store, lease: Lease) -> int:
+    """How many subscriptions have been told that a lease is degraded, as it is now."""
+    events = _events(store, lease, _HEALTH)
+    whole = [number for number, one in enumerate(events) if one.type == "lease.whole"]
+    since = events[whole[-1] + 1 :] if whole else events
+    found = store.told.hearings(lease.project_id, since)
+    return len({one.subscription.id for one in found if one.reached is Reached.HEARD})
+
+
+def _events(store: Store, lease: Lease, types: tuple[str, ...]) -> Sequence[Event]:
+    wanted, found, cursor = EventFilter(types, lease.id), list[Event](), BEGINNING
+    for _ in range(_PAGES):
+        page = store.told.page(lease.project_id, cursor, wanted, _PAGE)
+        found += page.events
+        if not page.more:
+            break
+        cursor = page.cursor
+    return found
+
+
+def _effect_of(event: Event) -> str:
+    """The id of the effect by which the webhook hears of the same."""
+    if event.type == "lease.notice":
+        return str(event.body.get("notice"))
+    if event.type == "lease.preempted":
+        return facts.preemption_id(event.subject)
+    return facts.health_id(event.subject, event.generation - 1)
+
+
+def _webhook(effect: Effect) -> Heard:
+    if effect.state is EffectState.FAILED:
+        return Heard.GIVEN_UP
+    if effect.state is EffectState.PENDING:
+        return Heard.WAITING
+    return Heard.TOLD if effect.attempts else Heard.NONE
+
+
+_ORDER: Final = (Reached.HEARD, Reached.WAITING, Reached.GIVEN_UP)
+
+
+def _best(hearings: Iterable[Hearing]) -> Sequence[tuple[Subscription, Reached]]:
+    """One that has heard one event of several has been told."""
+    found: dict[str, tuple[Subscription, Reached]] = {}
+    for one in sorted(hearings, key=lambda one: _ORDER.index(one.reached)):
+        found.setdefault(one.subscription.id, (one.subscription, one.reached))
+    return sorted(found.values(), key=lambda pair: (pair[0].created_at, pair[0].id))
