@@ -125,7 +125,7 @@ def test_a_decision_is_shown_renewed_and_released(sim: Any, web: str) -> None:
 def test_too_long_a_hold_is_status_5(sim: Any, web: str) -> None:
     told = sim("decision", "renew", web, "--hold", "100d")
     assert told.status == 5
-    assert "hold: PT4H at most (longest_hold), not P100D" in told.err
+    assert "hold: 4h at most (longest_hold), not 100d" in told.err
 
 
 def test_claims_from_building_to_active_and_failed(sim: Any, web: str) -> None:

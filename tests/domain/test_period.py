@@ -20,6 +20,7 @@ from moorage.domain.period import (
     from_datetime,
     parse_duration,
     parse_instant,
+    say_duration,
     to_datetime,
 )
 
@@ -98,6 +99,12 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @given(st.integers(min_value=0, max_value=10**9))
 def test_a_duration_survives_its_text(seconds: int) -> None:
     assert parse_duration(format_duration(seconds * SECOND)) == seconds * SECOND
+    assert parse_duration(say_duration(seconds * SECOND)) == seconds * SECOND
+
+
+def test_durations_are_said_as_people_write_them() -> None:
+    said = [say_duration(one) for one in (0, MINUTE, DAY, 4 * DAY + 10 * HOUR, 1_095 * DAY)]
+    assert said == ["0s", "1m", "1d", "4d10h", "1095d"]
 
 
 @given(st.integers(min_value=-(2**63), max_value=FOREVER))

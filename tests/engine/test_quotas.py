@@ -130,11 +130,11 @@ def test_the_story_of_two_leases_in_one_window() -> None:
 @pytest.mark.parametrize(
     ("limits", "told"),
     [
-        ({QuotaName.MAX_LENGTH: HOUR}, "lease-max-length limit PT1H requested PT2H   never passes"),
-        ({QuotaName.HORIZON: HOUR}, "lease-horizon limit PT1H requested PT11H   never passes"),
+        ({QuotaName.MAX_LENGTH: HOUR}, "lease-max-length limit 1h requested 2h   never passes"),
+        ({QuotaName.HORIZON: HOUR}, "lease-horizon limit 1h requested 11h   never passes"),
         (
             {QuotaName.HORIZON: 5 * HOUR},
-            "lease-horizon limit PT5H requested PT11H   passes when asked for at "
+            "lease-horizon limit 5h requested 11h   passes when asked for at "
             + format_instant(6 * HOUR),
         ),
         (

@@ -158,5 +158,5 @@ def test_a_hold_that_is_too_long_is_told_by_its_setting(service: Service) -> Non
     role = {"name": "db", "count": 1, "resources": {"VCPU": 1}}
     body = {"ensemble": {"name": "e", "members": [role], "decide": {"hold": "P1D"}}}
     (error,) = service.call("POST", "/ensembles", body).json["errors"]
-    assert error["detail"] == "hold: PT4H at most (longest_hold), not P1D"
+    assert error["detail"] == "hold: 4h at most (longest_hold), not 1d"
     assert (error["limit"], error["requested"]) == (14_400, 86_400)

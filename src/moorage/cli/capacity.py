@@ -10,7 +10,7 @@ from moorage.cli.command import Command
 from moorage.cli.flavor import amount
 from moorage.cli.output import Shown, stack, table
 from moorage.cli.template import parameter_argument
-from moorage.cli.times import TIME_HELP, minute, span, time_of
+from moorage.cli.times import TIME_HELP, length, minute, span, time_of
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import HOUR, format_duration, parse_instant
 from moorage.domain.words import counted
@@ -87,10 +87,10 @@ class Show(Command):
 
 def _step(args: argparse.Namespace) -> str:
     """A round step, so that the table is no longer than `ROWS`."""
-    length = 30 * 24 * HOUR
+    whole = 30 * 24 * HOUR
     if args.since and args.to:
-        length = parse_instant(args.to) - parse_instant(args.since)
-    return format_duration(next((one for one in _STEPS if one * ROWS >= length), _STEPS[-1]))
+        whole = parse_instant(args.to) - parse_instant(args.since)
+    return format_duration(next((one for one in _STEPS if one * ROWS >= whole), _STEPS[-1]))
 
 
 def _tables(found: Capacity) -> RenderableType:
@@ -105,7 +105,7 @@ def _tables(found: Capacity) -> RenderableType:
 def _heading(found: Capacity, one: Course) -> str:
     where = one.domain or "everywhere"
     hosts = "" if one.hosts is None else f", {counted(one.hosts, 'host')}"
-    step = f", each line the worst of {found.step}" if found.step else ""
+    step = f", each line the worst of {length(found.step)}" if found.step else ""
     rough = "" if found.exact else ", counts rounded down"
     return f"{where}{hosts}{step}{rough}"
 

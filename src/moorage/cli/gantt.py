@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.cli.output import stack
 from moorage.cli.ticks import Tick, ticks
 from moorage.cli.times import minute
-from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant
+from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, format_instant, say_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,8 +176,7 @@ def length(duration: int) -> str:
     """`1h12m` or `45s`: to the minute from an hour on, to the hour from a day on."""
     grain = HOUR if duration >= DAY else MINUTE if duration >= HOUR else SECOND
     rounded = (duration + grain // 2) // grain * grain
-    text = format_duration(rounded).removeprefix("P").replace("T", "").lower()
-    return text if rounded else "less than 1s"
+    return say_duration(rounded) if rounded else "less than 1s"
 
 
 def filled(words: Sequence[str], width: int) -> list[str]:

@@ -11,7 +11,7 @@ from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
 from moorage.cli.output import Shown, fields, moment, short, stack, table
 from moorage.cli.projects import Listing
-from moorage.cli.times import length, minute
+from moorage.cli.times import actions, length, minute
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -101,9 +101,9 @@ def _described(one: Lease) -> RenderableType:
             ("expires", minute(one.expires_at) if one.expiry else None),
             ("priority", one.priority or None),
             ("before start", ", ".join(one.before_start) or "nobody"),
-            ("on start", ", ".join(one.on_start) or None),
-            ("before end", ", ".join(one.before_end) or None),
-            ("on end", ", ".join(one.on_end) or None),
+            ("on start", actions(one.on_start)),
+            ("before end", actions(one.before_end)),
+            ("on end", actions(one.on_end)),
             ("binding", None if over else told_lease.binding(one)),
             ("series", told_lease.occurrence(one)),
             ("ensemble", one.ensemble_id),
@@ -245,7 +245,7 @@ class Events(Command):
             (
                 minute(one.due),
                 one.kind,
-                one.action,
+                None if one.action is None else actions([one.action]),
                 one.status,
                 one.attempts,
                 told_lease.audience(one.told),

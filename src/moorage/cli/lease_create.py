@@ -61,7 +61,7 @@ class Create(Command):
           --latest 2026-12-14
         moorage lease create --template upf@2 --param count=4 --start 2026-12-07 --duration 1d
         moorage lease create --ensemble shop --start 2026-12-07 --duration 1d --lead 30m \\
-          --expiry 2h --before-end notify:PT24H --on-end delete
+          --expiry 2h --before-end notify:24h --on-end delete
         moorage lease create --template shop --start 2026-12-07T08:00 --duration 10h \\
           --every weekdays --times 20 --zone Europe/Berlin
     """
@@ -194,7 +194,7 @@ def _terms(parser: argparse.ArgumentParser) -> None:
             action="append",
             dest=edge,
             metavar="ACTION",
-            help="notify, release, delete or hook:NAME, with :PT24H so long before; repeatable",
+            help="notify, release, delete or hook:NAME, with :24h so long before; repeatable",
         )
 
 

@@ -136,7 +136,7 @@ class Accept(Command):
                 action="append",
                 dest=edge,
                 metavar="ACTION",
-                help="notify, release, delete or hook:NAME, with :PT24H before; repeatable",
+                help="notify, release, delete or hook:NAME, with :24h before; repeatable",
             )
         add("--dry-run", action="store_true", help="judge only, write nothing")
 

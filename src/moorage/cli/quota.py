@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack, table
-from moorage.cli.times import span
+from moorage.cli.times import length, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,5 +158,5 @@ def _number(value: int | None) -> str:
 
 
 def _days(text: str) -> str:
-    """`P90D` as `90d`."""
-    return text.removeprefix("P").replace("T", "").lower() if text.startswith("P") else text
+    """`P90D` as `90d`; numbers as they are."""
+    return length(text) or "0s" if text.startswith("P") else text

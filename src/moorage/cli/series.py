@@ -8,7 +8,7 @@ from moorage.cli import told_series
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, short, stack
 from moorage.cli.projects import Listing
-from moorage.cli.times import length, minute
+from moorage.cli.times import actions, length, minute
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def _described(one: Series) -> RenderableType:
             ("expiry", length(one.expiry) if one.expiry else None),
             ("priority", one.priority or None),
             ("before start", ", ".join(one.before_start) or "nobody"),
-            ("on start", ", ".join(one.on_start) or None),
-            ("before end", ", ".join(one.before_end) or None),
-            ("on end", ", ".join(one.on_end) or None),
+            ("on start", actions(one.on_start)),
+            ("before end", actions(one.before_end)),
+            ("on end", actions(one.on_end)),
             ("generation", one.generation),
         ]
     )

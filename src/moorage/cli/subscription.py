@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.event import what
 from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.times import length
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _described(one: Subscription) -> list[tuple[str, object]]:
         ("flavor", one.flavor),
         ("resource class", one.resource_class),
         ("zone", one.zone),
-        ("before", f"{one.before} the {one.edge}" if one.before else None),
+        ("before", f"{length(one.before)} the {one.edge}" if one.before else None),
         ("status", one.status),
         ("delivered", one.delivered),
         ("given up", one.given_up or None),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import (
@@ -18,7 +18,11 @@ from moorage.domain.period import (
     format_instant,
     from_datetime,
     parse_duration,
+    say_duration,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NOW: Final = "now"
 TIME_HELP: Final = "such as 2026-12-07T08:00Z, '2026-12-07 08:00' or 2026-12-07; UTC, or +01:00"
@@ -69,8 +73,18 @@ def minute(instant: str | None) -> str:
 
 def length(duration: str) -> str | None:
     """`PT1H30M` as `1h30m`; nothing for no time at all."""
-    text = duration.removeprefix("P").replace("T", "").lower()
-    return None if text == "0s" else text
+    time = parse_duration(duration)
+    return say_duration(time) if time else None
+
+
+def actions(written: Sequence[str]) -> str | None:
+    """`release, notify:1d`, of `release` and `notify:P1D`; nothing where there are none."""
+    return ", ".join(map(_action, written)) or None
+
+
+def _action(written: str) -> str:
+    *words, last = written.split(":")
+    return ":".join([*words, length(last) or last]) if last.startswith("P") else written
 
 
 def period(start: str | None, end: str | None) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.bookings import Binding
 from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.offers import OfferState
-from moorage.domain.period import FOREVER, Period, format_duration
+from moorage.domain.period import FOREVER, Period, say_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +127,7 @@ class LeadTooLong(InvalidDescription):
 
     def __init__(self, longest: Duration) -> None:
         super().__init__(
-            f"the lead would begin in the past: it is {format_duration(longest)} at most for a"
+            f"the lead would begin in the past: it is {say_duration(longest)} at most for a"
             " lease that starts then",
             path="lease.lead",
         )

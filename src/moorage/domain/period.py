@@ -160,6 +160,11 @@ def parse_duration(text: str) -> Duration:
     return duration
 
 
+def say_duration(duration: Duration) -> str:
+    """Say a duration to people, in whole seconds: `10m`, `4d10h`, as they may write it."""
+    return format_duration(duration).removeprefix("P").replace("T", "").lower()
+
+
 def format_duration(duration: Duration) -> str:
     """Write a duration in ISO 8601, whole seconds: `PT10M`, `P4DT10H`."""
     days, rest = divmod(duration // SECOND, DAY // SECOND)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.errors import QuotaExceeded
-from moorage.domain.period import HOUR, SECOND, format_duration, format_instant
+from moorage.domain.period import HOUR, SECOND, format_instant, say_duration
 from moorage.domain.quotas import DURATIONS, UNLIMITED, QuotaName, Use, too_high
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def _refusal(
     when_asked: bool = False,
 ) -> QuotaExceeded:
     if name in DURATIONS:
-        said = f"{name} limit {format_duration(limit)} requested {_up(requested)}"
+        said = f"{name} limit {say_duration(limit)} requested {_up(requested)}"
         limit, requested = limit // SECOND, -(-requested // SECOND)
     else:
         if name is QuotaName.UNIT_HOURS:
@@ -311,4 +311,4 @@ def _refusal(
 
 def _up(length: Duration) -> str:
     """A duration in whole seconds, no shorter than it is."""
-    return format_duration(-(-length // SECOND) * SECOND)
+    return say_duration(-(-length // SECOND) * SECOND)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.domain.period import format_duration
+from moorage.domain.period import say_duration
 from moorage.options.kinds import Setting, duration, one_of, whole
 
 EVENTS: Final = (
@@ -14,7 +14,7 @@ EVENTS: Final = (
         "30d",
         "DURATION",
         "How long events are kept. Who has not read them by then is told so.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "events_kept",
@@ -51,7 +51,7 @@ EVENTS: Final = (
         "1d",
         "DURATION",
         "How long an event is tried before it is given up and kept as a dead letter.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "delivery_longest_wait",
@@ -59,7 +59,7 @@ EVENTS: Final = (
         "1h",
         "DURATION",
         "The longest wait between two attempts; it doubles from 5s on.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "dead_letters_kept",
@@ -74,6 +74,6 @@ EVENTS: Final = (
         "10s",
         "DURATION",
         "How often the thresholds of subscriptions are looked at, at the most.",
-        show=format_duration,
+        show=say_duration,
     ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import format_duration, parse_duration
+from moorage.domain.period import parse_duration, say_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +98,7 @@ def lifetime(text: str) -> int | None:
 
 def show_lifetime(value: int | None) -> str:
     """The text that `lifetime` reads as this value."""
-    return FOREVER if value is None else format_duration(value)
+    return FOREVER if value is None else say_duration(value)
 
 
 UNLIMITED: Final = "unlimited"
@@ -131,7 +131,7 @@ def show_most(value: int | None) -> str:
 
 def show_longest(value: int | None) -> str:
     """The text that `longest` reads as this value."""
-    return UNLIMITED if value is None else format_duration(value)
+    return UNLIMITED if value is None else say_duration(value)
 
 
 def project_lifetime(text: str) -> tuple[str, int | None]:

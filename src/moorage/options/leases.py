@@ -6,7 +6,7 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-from moorage.domain.period import format_duration
+from moorage.domain.period import say_duration
 from moorage.options.kinds import Setting, duration, one_of, whole
 
 _WEB: Final = re.compile(r"https?://[^\s/?#]+[^\s#]*")
@@ -37,7 +37,7 @@ LEASES: Final = (
         "DURATION",
         "How long before its end a preemptible server is warned at least, and how long before a"
         " lease needs its place that end is.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "preemption",
@@ -53,7 +53,7 @@ LEASES: Final = (
         "24h",
         "DURATION",
         "How long before it begins, with its lead, a lease is safe from preemption.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "longest_lease",
@@ -61,7 +61,7 @@ LEASES: Final = (
         "365d",
         "DURATION",
         "The longest lease, from its start to its end.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "longest_lead",
@@ -70,7 +70,7 @@ LEASES: Final = (
         "DURATION",
         "The longest time before a lease's start in which its places are kept free; quotas do not"
         " count it.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "longest_cleaning",
@@ -79,7 +79,7 @@ LEASES: Final = (
         "DURATION",
         "The longest time after a lease's end in which its places are kept free; quotas do not"
         " count it.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "lease_horizon",
@@ -87,7 +87,7 @@ LEASES: Final = (
         "1095d",
         "DURATION",
         "How far ahead a lease may end, and the stay of an ensemble that has an end.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "lease_reservations",
@@ -176,7 +176,7 @@ LEASES: Final = (
         "5s",
         "DURATION",
         "How long whoever asked for the lease waits for that answer at most.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "lease_check_unanswered",
@@ -191,7 +191,7 @@ LEASES: Final = (
         "10s",
         "DURATION",
         "How long one call of the hook, the webhook or Nova may take.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "outward_attempts",

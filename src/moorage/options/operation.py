@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.domain.period import format_duration
+from moorage.domain.period import say_duration
 from moorage.options.kinds import Setting, duration, network, one_of, whole
 
 OPERATION: Final = (
@@ -54,7 +54,7 @@ OPERATION: Final = (
         "30s",
         "DURATION",
         "How long a client may take to send a request's head, or keep a connection without one.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "body_timeout",
@@ -62,6 +62,6 @@ OPERATION: Final = (
         "1m",
         "DURATION",
         "How long a client may take to send a request's body; its connection is ended then.",
-        show=format_duration,
+        show=say_duration,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.domain.period import format_duration
+from moorage.domain.period import say_duration
 from moorage.options.kinds import (
     UNLIMITED,
     Setting,
@@ -40,7 +40,7 @@ QUOTAS: Final = (
         "30d",
         "DURATION",
         "The sliding window in which unit-hours are counted.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "quota_lease_horizon",
@@ -72,7 +72,7 @@ QUOTAS: Final = (
         "DURATION",
         "How long somebody who asks for a lease waits while those before it in the waitlist have"
         " their turn; when it has passed, those not looked at are passed over.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "quota_leases",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from moorage.domain.period import format_duration
+from moorage.domain.period import say_duration
 from moorage.options.kinds import (
     FOREVER,
     Setting,
@@ -76,7 +76,7 @@ SERVICE: Final = (
         "5s",
         "DURATION",
         "How long a decision may be searched for, unless the request says otherwise.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "longest_time_limit",
@@ -84,7 +84,7 @@ SERVICE: Final = (
         "1m",
         "DURATION",
         "The longest search a request may ask for.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "commit_attempts",
@@ -99,9 +99,9 @@ SERVICE: Final = (
         "10m",
         "DURATION",
         "How long a decision is held, unless said.",
-        show=format_duration,
+        show=say_duration,
     ),
-    Setting("longest_hold", duration, "4h", "DURATION", "The longest hold.", show=format_duration),
+    Setting("longest_hold", duration, "4h", "DURATION", "The longest hold.", show=say_duration),
     Setting("max_renewals", whole(0, 10_000), "10", "N", "How often a hold may be renewed."),
     Setting(
         "claim_lifetime",
@@ -109,7 +109,7 @@ SERVICE: Final = (
         "1h",
         "DURATION",
         "How long a claim keeps its place while its server is built.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "longest_claim",
@@ -117,7 +117,7 @@ SERVICE: Final = (
         "1d",
         "DURATION",
         "The longest lifetime a claim may ask for.",
-        show=format_duration,
+        show=say_duration,
     ),
     Setting(
         "lifetime",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.errors import LimitExceeded
-from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, format_duration
+from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, say_duration
 from moorage.domain.quotas import QuotaDefaults
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def too_long(
     what: str, setting: str, *, limit: Duration, requested: Duration, unit: Duration = SECOND
 ) -> LimitExceeded:
     """A duration that passes what is configured; its numbers are of the unit, rounded up."""
-    told = f"{what}: {format_duration(limit)} at most ({setting}), not {format_duration(requested)}"
+    told = f"{what}: {say_duration(limit)} at most ({setting}), not {say_duration(requested)}"
     most, asked = (-(-one // unit) for one in (limit, requested))
     return LimitExceeded(what, limit=most, requested=asked, told=told)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName, WouldBreakLease
-from moorage.domain.period import DAY, FOREVER, HOUR, Period, format_duration, format_instant
+from moorage.domain.period import DAY, FOREVER, HOUR, Period, format_instant, say_duration
 from moorage.domain.topology import HOST, Level
 from moorage.usecases.capacity.room import Cleared, cleared, lease_ends
 
@@ -115,7 +115,7 @@ def _hours(length: Duration) -> str:
     """`24h`; of what takes longer days too: `72d15h`."""
     hours, rest = divmod(length, HOUR)
     if rest or length > _HOURS:
-        return format_duration(length).removeprefix("P").replace("T", "").lower()
+        return say_duration(length)
     return f"{hours}h"
 
 

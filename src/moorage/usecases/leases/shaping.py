@@ -10,7 +10,7 @@ import numpy as np
 from moorage.domain.ensembles import Phase
 from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded
 from moorage.domain.leases import LeadTooLong
-from moorage.domain.period import DAY, MINUTE, Period, format_duration
+from moorage.domain.period import DAY, MINUTE, Period, say_duration
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
 from moorage.engine.build import ground_for, row_of_host
@@ -84,7 +84,7 @@ def check_margins(limits: Limits, *, lead: Duration, cleaning: Duration) -> None
         ("cleaning", cleaning, limits.longest_cleaning),
     ):
         if length > most:
-            told = f"the {word} of a lease is {format_duration(most)} at most (longest_{word})"
+            told = f"the {word} of a lease is {say_duration(most)} at most (longest_{word})"
             raise InvalidDescription(told, path=f"lease.{word}")
 
 
