@@ -180,8 +180,7 @@ class Fit(Command):
             self._usage_error("argument --param: only with --template")
         body: dict[str, Any] = {
             "role": args.role,
-            "template": args.template,
-            "parameters": dict(args.param),
+            "template": args.template and {"name": args.template, "parameters": dict(args.param)},
             "flavor": args.flavor,
         }
         if args.since or args.to:

@@ -141,7 +141,7 @@ def _what(client: Moorage, args: argparse.Namespace) -> dict[str, Any]:
         count = 1 if args.count is None else args.count
         return {"amount": {"flavor": args.flavor, "count": count}}
     if args.template is not None:
-        return {"template": args.template, "parameters": dict(args.param)}
+        return {"template": {"name": args.template, "parameters": dict(args.param)}}
     if args.ensemble is not None:
         return {"ensemble_id": client.ensembles.find(args.ensemble)}
 

@@ -229,11 +229,11 @@ def test_windows_of_nothing_are_refused(idle: Service, query: dict[str, str]) ->
     ("fit", "status"),
     [
         ({}, 400),
-        ({"flavor": "m1.large", "template": "x"}, 400),
+        ({"flavor": "m1.large", "template": {"name": "x"}}, 400),
         ({"flavor": "m1.large", "role": "x"}, 400),
         ({"flavor": "m1.large", "parameters": {"n": 1}}, 400),
         ({"flavor": "unknown"}, 404),
-        ({"template": "unknown"}, 404),
+        ({"template": {"name": "unknown"}}, 404),
         ({"ensemble_id": "00000000-0000-4000-8000-000000000000"}, 404),
         ({"flavor": "m1.large", "window": {"end": "2026-11-20T09:00:00Z"}}, 400),
     ],

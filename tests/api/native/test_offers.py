@@ -179,8 +179,8 @@ def test_it_is_the_callers_alone_and_bounded(service: Service) -> None:
         ({"latest_end": "2026-12-08T00:00:00Z"}, 400, "invalid_description"),
         ({"latest_start": EARLIEST, "latest_end": END}, 400, "invalid_description"),
         ({"duration": "P400D"}, 403, "quota_exceeded"),
-        ({"template": "upf"}, 400, "invalid_description"),
-        ({"parameters": {"count": 2}}, 400, "invalid_description"),
+        ({"template": {"name": "upf"}}, 400, "invalid_description"),
+        ({"template": "upf", "ensemble": None}, 400, "invalid_description"),
     ],
 )  # fmt: skip
 def test_bad_input_is_told(service: Service, more: dict[str, Any], status: int, code: str) -> None:

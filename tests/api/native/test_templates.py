@@ -145,3 +145,24 @@ def test_a_heat_template_is_a_template_too(service: Service) -> None:
     ill = ({"template": "resources: ["}, {"template": 1}, {**source, "files": []}, {"x": ""})
     for broken in ill:
         assert keep(service, "bad", broken, fields={"format": "hot"}).status_code == 400
+
+
+def test_whoever_asks_for_what_a_template_makes_says_it_in_one_form(service: Service) -> None:
+    assert keep(service).status_code == 201
+    chosen = {"template": {"name": "web@1", "parameters": {"flavor": "m1.small", "count": 3}}}
+    when = {"start": "2026-12-07T08:00:00Z", "duration": "PT4H"}
+    lease = service.call("POST", "/leases", {"lease": {"name": "l", **chosen, **when}})
+    assert (lease.status_code, len(lease.json["decision"]["assignments"])) == (201, 3)
+    often = {"start": "2026-12-08T08:00", "every": "daily", "times": 2}
+    made = service.call("POST", "/series", {"series": {"name": "s", **chosen, **when, **often}})
+    assert made.status_code == 201, made.text
+    offers = service.call("POST", "/offers", {"offer_request": {**chosen, "duration": "PT4H"}})
+    assert [one["name"] for one in offers.json["offers"]] == ["web"]
+    assert offers.json["offers"][0]["places"] == 3
+    fit = service.call("POST", "/capacity/fit", {"fit": chosen})
+    assert fit.status_code == 200, fit.text
+    for old in ("web", {"name": "web", "colour": "red"}):
+        asked = {"offer_request": {"template": old, "duration": "PT4H"}}
+        assert service.call("POST", "/offers", asked).status_code == 400
+        fit = service.call("POST", "/capacity/fit", {"fit": {"template": old}})
+        assert fit.status_code == 400, fit.text

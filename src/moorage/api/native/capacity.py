@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from moorage.api.native import answers_capacity as told
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.leases import instance
 from moorage.api.native.reading import duration, instant
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import InvalidDescription
@@ -20,7 +21,6 @@ from moorage.usecases.capacity.free import free_windows
 from moorage.usecases.capacity.over_time import capacity_over_time
 from moorage.usecases.capacity.scope import Scope
 from moorage.usecases.capacity.seen import Sight
-from moorage.usecases.templates import instantiate
 
 if TYPE_CHECKING:
     from moorage.api.native.requests_capacity import FitBody, WindowBody
@@ -70,8 +70,6 @@ def fit(call: Call) -> Reply:
         return Reply(told.OneFit(_fit(found, _sight(call))))
     if body.role is not None:
         raise InvalidDescription("a role is one of an ensemble", path="fit.role")
-    if body.parameters and body.template is None:
-        raise InvalidDescription("parameters are a template's", path="fit.parameters")
     if body.ensemble_id is not None:
         found = fit_more(call.parts, call.caller, body.ensemble_id, window, time_limit=limit)
     else:
@@ -82,10 +80,9 @@ def fit(call: Call) -> Reply:
 
 def _described(call: Call, body: FitBody) -> EnsembleDescription:
     """What a template makes of its parameters, or one server of a flavor."""
-    store = call.parts.store
     if body.template is not None:
-        return instantiate(store, call.caller, body.template, body.parameters)
-    name = store.flavor(str(body.flavor)).name
+        return instance(call, body.template)
+    name = call.parts.store.flavor(str(body.flavor)).name
     return read_ensemble({"name": name, "members": [{"name": "server", "flavor": body.flavor}]})
 
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
         LeaseBody,
         LeaseChangeBody,
         LeasedBody,
-        LeasedTemplate,
     )
     from moorage.api.native.requests_offers import OfferedTerms
     from moorage.api.native.requests_series import SeriesBody
+    from moorage.api.native.requests_templates import ChosenTemplate
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.leases.create import Granted
 
@@ -57,7 +57,7 @@ def create(call: Call) -> Reply:
     body: LeaseBody = call.body.lease
     ask = asked(body, call.parts.store.now(), any_priority=call.may(reading.PRIORITY))
     if body.template is not None:
-        ask = replace(ask, description=_instance(call, body.template))
+        ask = replace(ask, description=instance(call, body.template))
     naming = reading.naming(call, body, body.id)
     wait = waitlist.wait_of(body)
     if wait is None:
@@ -257,7 +257,12 @@ def amounting(body: AmountBody, name: str) -> EnsembleDescription:
     return read_ensemble({"name": name, "members": [role], "policies": source["policies"]})
 
 
-def _instance(call: Call, template: LeasedTemplate) -> EnsembleDescription:
+def instance(call: Call, template: ChosenTemplate) -> EnsembleDescription:
+    """What a template makes of its parameters.
+
+    Raises:
+        NotFound: no such template for this caller.
+    """
     return instantiate(call.parts.store, call.caller, template.name, template.parameters)
 
 

@@ -16,7 +16,6 @@ from moorage.usecases.offers.accept import Acceptance, accept_offer
 from moorage.usecases.offers.create import OfferAsk, create_offers
 from moorage.usecases.offers.over import withdraw_offer
 from moorage.usecases.offers.view import list_offers, own_offer
-from moorage.usecases.templates import instantiate
 
 if TYPE_CHECKING:
     from moorage.api.native.requests_offers import OfferBody, OfferedTerms
@@ -101,8 +100,6 @@ def asked(call: Call, body: OfferBody) -> OfferAsk:
         raise InvalidDescription(
             "give one of ensemble_id, ensemble, template and amount, and not more", path="offer"
         )
-    if body.parameters and body.template is None:
-        raise InvalidDescription("parameters go with a template", path="offer.parameters")
     name = body.name or _name(call, body)
     duration = reading.duration(body.duration, "offer.duration") or 0
     return OfferAsk(
@@ -192,7 +189,7 @@ def _name(call: Call, body: OfferBody) -> str:
     if body.ensemble_id is not None:
         return own_ensemble(call.parts.store, call.caller, body.ensemble_id).name
     if body.template is not None:
-        return body.template.partition("@")[0]
+        return body.template.name.partition("@")[0]
     if body.amount is not None and body.amount.flavor is not None:
         return body.amount.flavor
     return (body.ensemble.name if body.ensemble is not None else None) or "offer"
@@ -200,7 +197,7 @@ def _name(call: Call, body: OfferBody) -> str:
 
 def _description(call: Call, body: OfferBody, name: str) -> EnsembleDescription | None:
     if body.template is not None:
-        return instantiate(call.parts.store, call.caller, body.template, body.parameters)
+        return leases.instance(call, body.template)
     if body.ensemble is not None:
         return leases.described(body.ensemble, name)
     return None if body.amount is None else leases.amounting(body.amount, name)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from moorage.api.native.requests import Duration, Instant, Name, Uuid
-from moorage.api.native.requests_templates import Given
+from moorage.api.native.requests_templates import ChosenTemplate
 
 
 class WindowBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,8 +24,7 @@ class FitBody(Struct, frozen=True, forbid_unknown_fields=True):
     role: Annotated[
         Name | None, Meta(description="Of the ensemble; null: whole ensembles like it")
     ] = None
-    template: Annotated[Name | None, Meta(description="Its id or name, `upf` or `upf@3`")] = None
-    parameters: Given = {}
+    template: ChosenTemplate | None = None
     flavor: Annotated[Name | None, Meta(description="Its id or name")] = None
     window: Annotated[
         WindowBody | None,

@@ -20,7 +20,7 @@ from moorage.api.native.requests import (
     RoleBody,
     Uuid,
 )
-from moorage.api.native.requests_templates import Given
+from moorage.api.native.requests_templates import ChosenTemplate
 from moorage.domain.ensembles import MAX_MEMBERS
 
 Members: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
@@ -60,13 +60,6 @@ class AmountBody(Struct, frozen=True, forbid_unknown_fields=True):
     policies: Annotated[list[Policy], Meta(max_length=1000)] = []
 
 
-class LeasedTemplate(Struct, frozen=True, forbid_unknown_fields=True):
-    """A template by its id or name, `upf@2` for a version; what is not given takes its default."""
-
-    name: Name
-    parameters: Given = {}
-
-
 class WaitBody(Struct, frozen=True, forbid_unknown_fields=True):
     """What is waited for where the lease cannot be had at once; see the waitlist."""
 
@@ -87,7 +80,7 @@ class LeaseBody(Struct, frozen=True, forbid_unknown_fields=True):
     id: Uuid | None = None
     ensemble_id: Uuid | None = None
     ensemble: LeasedBody | None = None
-    template: LeasedTemplate | None = None
+    template: ChosenTemplate | None = None
     amount: AmountBody | None = None
     start: Start | None = None
     end: Instant | None = None

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from moorage.api.native.requests import Duration, Instant, Name, Uuid
 from moorage.api.native.requests_leases import Actions, AmountBody, Before, LeasedBody, Start
-from moorage.api.native.requests_templates import Given
+from moorage.api.native.requests_templates import ChosenTemplate
 
 
 class OfferBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,10 +24,7 @@ class OfferBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Of the leases that come of it; by default the ensemble's, template's or flavor's."""
     ensemble_id: Uuid | None = None
     ensemble: LeasedBody | None = None
-    template: Name | None = None
-    """By its id or name, `upf@2` for a version."""
-    parameters: Given = {}
-    """The template's; what is not given takes its default."""
+    template: ChosenTemplate | None = None
     amount: AmountBody | None = None
     earliest: Start | None = None
     """The first start; null: now."""

@@ -7,13 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from moorage.api.native.requests import Duration, Generation, Name, Uuid
-from moorage.api.native.requests_leases import (
-    Actions,
-    AmountBody,
-    Before,
-    LeasedBody,
-    LeasedTemplate,
-)
+from moorage.api.native.requests_leases import Actions, AmountBody, Before, LeasedBody
+from moorage.api.native.requests_templates import ChosenTemplate
 
 Wall: TypeAlias = Annotated[
     str,
@@ -52,7 +47,7 @@ class SeriesBody(Struct, frozen=True, forbid_unknown_fields=True):
     id: Uuid | None = None
     """The same request under the same id gets the series it got before."""
     ensemble: LeasedBody | None = None
-    template: LeasedTemplate | None = None
+    template: ChosenTemplate | None = None
     amount: AmountBody | None = None
     start: Wall | None = None
     zone: Annotated[str, Meta(max_length=64)] = "UTC"

@@ -21,6 +21,13 @@ Written = Annotated[
 ]
 
 
+class ChosenTemplate(Struct, frozen=True, forbid_unknown_fields=True):
+    """A template by its id or name, `upf@2` for a version; what is not given takes its default."""
+
+    name: Name
+    parameters: Given = {}
+
+
 class VersionBody(Struct, frozen=True, forbid_unknown_fields=True):
     """The next version of a template."""
 

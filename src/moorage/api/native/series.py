@@ -22,7 +22,6 @@ from moorage.usecases.series.asking import Extension, Extent, SeriesAsk
 from moorage.usecases.series.change import cancel_series, rename_series
 from moorage.usecases.series.create import create_series, extend_series
 from moorage.usecases.series.view import list_series, made_of, own_series
-from moorage.usecases.templates import instantiate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -147,8 +146,7 @@ def asked(call: Call, body: SeriesBody) -> SeriesAsk:
 
 def _description(call: Call, body: SeriesBody) -> EnsembleDescription:
     if body.template is not None:
-        template = body.template
-        return instantiate(call.parts.store, call.caller, template.name, template.parameters)
+        return leases.instance(call, body.template)
     if body.ensemble is not None:
         return leases.described(body.ensemble, body.name)
     assert body.amount is not None, "one of the three is given"
