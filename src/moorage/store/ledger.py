@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import or_, select
 
 from moorage.domain.errors import NotFound
-from moorage.store import bodies, read, states, tables, waiting
+from moorage.store import bodies, read, read_bookings, read_leases, states, tables, waiting
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
 from moorage.store.told import ToldStore
@@ -120,17 +120,21 @@ class Ledger:
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
         """See `Store`."""
-        return read.consumer(self._backend, uuid)
+        return read_bookings.consumer(self._backend, uuid)
 
     def allocations_of_provider(self, uuid: str) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`."""
-        return self._backend.read(lambda connection: read.allocations_of_provider(connection, uuid))
+        return self._backend.read(
+            lambda connection: read_bookings.allocations_of_provider(connection, uuid)
+        )
 
     def usages(
         self, project_id: str, user_id: str | None = None
     ) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`."""
-        return self._backend.read(lambda connection: read.usages(connection, project_id, user_id))
+        return self._backend.read(
+            lambda connection: read_bookings.usages(connection, project_id, user_id)
+        )
 
     def bookings(
         self,
@@ -142,7 +146,7 @@ class Ledger:
     ) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`. Pages go by consumer: `limit` of them, after the one named `marker`."""
         return self._backend.read(
-            lambda connection: read.bookings(
+            lambda connection: read_bookings.bookings(
                 connection,
                 now=self.now(),
                 provider=provider,
@@ -154,7 +158,7 @@ class Ledger:
 
     def idle_consumers(self) -> Sequence[str]:
         """See `Store`."""
-        return self._backend.read(read.idle_consumers)
+        return self._backend.read(read_bookings.idle_consumers)
 
     # --- ensembles, decisions, claims, explanations -------------------------------------------
 
@@ -167,7 +171,7 @@ class Ledger:
     ) -> Sequence[Ensemble]:
         """See `Store`."""
         wanted = read.matching(tables.ensembles, project_id=project_id, name=name)
-        wanted = wanted.where(~read.OF_AN_OFFER)
+        wanted = wanted.where(~read_leases.OF_AN_OFFER)
         return self._backend.read(
             lambda connection: read.listed(
                 connection,
@@ -190,7 +194,7 @@ class Ledger:
     def held(self, project_id: str | None) -> int:
         """See `Store`."""
         return self._backend.read(
-            lambda connection: read.held(connection, project_id, now=self.now())
+            lambda connection: read_bookings.held(connection, project_id, now=self.now())
         )
 
     def decision(self, decision_id: str) -> Decision:
@@ -288,7 +292,7 @@ class Ledger:
         wanted = read.matching(
             tables.leases, project_id=project_id, name=name, state=value, series_id=series_id
         )
-        granted = wanted.where(tables.leases.c.state.not_in(read.PROPOSED))
+        granted = wanted.where(tables.leases.c.state.not_in(read_leases.PROPOSED))
         return self._listed(tables.leases, bodies.LEASE, granted, page)
 
     def offers(
@@ -300,7 +304,7 @@ class Ledger:
         page: Page = _WHOLE_LEDGER,
     ) -> Sequence[Lease]:
         """See `Store`."""
-        states = read.PROPOSED if over else read.PROPOSED[:1]
+        states = read_leases.PROPOSED if over else read_leases.PROPOSED[:1]
         wanted = read.matching(tables.leases, project_id=project_id)
         of = tables.leases.c.series_id
         mine = of.is_(None) if series_id is None else of == series_id
@@ -320,7 +324,9 @@ class Ledger:
 
     def occurrences(self, series_ids: Collection[str]) -> Mapping[str, Mapping[LeaseState, int]]:
         """See `Store`."""
-        return self._backend.read(lambda connection: read.occurrences(connection, series_ids))
+        return self._backend.read(
+            lambda connection: read_leases.occurrences(connection, series_ids)
+        )
 
     def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
         """See `Store`."""
@@ -335,13 +341,15 @@ class Ledger:
     def lease_of_reservation(self, reservation_id: str) -> Lease:
         """See `Store`."""
         return self._backend.read(
-            lambda connection: read.lease_of_reservation(connection, reservation_id)
+            lambda connection: read_leases.lease_of_reservation(connection, reservation_id)
         )
 
     def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
         """See `Store`."""
         now = self.now()
-        return self._backend.read(lambda connection: read.yielding(connection, lease_id, now=now))
+        return self._backend.read(
+            lambda connection: read_bookings.yielding(connection, lease_id, now=now)
+        )
 
     def effects(self, subject: str, *, page: Page = _WHOLE_LEDGER) -> Sequence[Effect]:
         """See `Store`."""
@@ -351,17 +359,21 @@ class Ledger:
     def due_effects(self, limit: int, lane: Lane | None = None) -> Sequence[Effect]:
         """See `Store`."""
         now = self.now()
-        return self._backend.read(lambda connection: read.due_effects(connection, now, limit, lane))
+        return self._backend.read(
+            lambda connection: read_leases.due_effects(connection, now, limit, lane)
+        )
 
     def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
         """See `Store`."""
         now = self.now()
-        return self._backend.read(lambda connection: read.pending_effects(connection, now))
+        return self._backend.read(lambda connection: read_leases.pending_effects(connection, now))
 
     def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[Overrun]:
         """See `Store`."""
         now = self.now()
-        return self._backend.read(lambda connection: read.overrun(connection, now, after, limit))
+        return self._backend.read(
+            lambda connection: read_bookings.overrun(connection, now, after, limit)
+        )
 
     def _listed(
         self, table: Table, shape: Shape[T], wanted: Select[Any], page: Page
@@ -411,7 +423,7 @@ class Ledger:
 
     def quota(self, project_id: str) -> Quota | None:
         """See `Store`."""
-        return read.quota(self._backend, project_id)
+        return read_leases.quota(self._backend, project_id)
 
     def quotas(self) -> Sequence[Quota]:
         """See `Store`."""
@@ -423,12 +435,14 @@ class Ledger:
         """See `Store`."""
         now = self.now()
         return self._backend.read(
-            lambda connection: read.lessee(connection, project_id, since, now, but=but)
+            lambda connection: read_leases.lessee(connection, project_id, since, now, but=but)
         )
 
     def uses_of_lease(self, lease_id: str) -> Sequence[Use]:
         """See `Store`."""
-        return self._backend.read(lambda connection: read.uses_of_lease(connection, lease_id))
+        return self._backend.read(
+            lambda connection: read_leases.uses_of_lease(connection, lease_id)
+        )
 
     # --- waitlist -----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from moorage.domain.errors import (
     NotFound,
 )
 from moorage.domain.quotas import QuotaName, too_much_held
-from moorage.store import bodies, read, tables
+from moorage.store import bodies, read_bookings, read_leases, tables
 from moorage.store.apply.kinds import OF, Kind, expect, insert_new, write
 from moorage.store.batch import chunks
 
@@ -200,8 +200,8 @@ def bound_held(batch: Batch, change: BoundHeld) -> None:
     Raises:
         QuotaExceeded: the project holds more.
     """
-    held = read.held(batch.connection, change.project_id, now=batch.now)
-    quota = read.quota(batch.connection, change.project_id)
+    held = read_bookings.held(batch.connection, change.project_id, now=batch.now)
+    quota = read_leases.quota(batch.connection, change.project_id)
     limit = change.limit if quota is None else quota.limits.get(QuotaName.HELD, change.limit)
     if held > limit:
         used = max(held - change.requested, 0)

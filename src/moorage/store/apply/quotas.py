@@ -11,7 +11,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.offers import OfferState
 from moorage.domain.quotas import QuotaName, too_much_held, uses_of
 from moorage.engine.quotas import NOBODY, Asked, Ceiling, judge
-from moorage.store import bodies, read, tables
+from moorage.store import bodies, read_bookings, read_leases, tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def drop_quota(batch: Batch, change: DropQuota) -> None:
     Raises:
         NotFound: nothing is said of the project.
     """
-    if read.quota(batch.connection, change.project_id) is None:
+    if read_leases.quota(batch.connection, change.project_id) is None:
         raise NotFound("quota of project", change.project_id)
     batch.connection.do(_DELETE, {"of": change.project_id})
 
@@ -65,9 +65,9 @@ def bound_offers(batch: Batch, change: BoundOffers) -> None:
     there = [one for one in found if one.state_at(batch.now) is OfferState.OFFERED]
     if len(there) > change.offers:
         raise LimitExceeded("offers held", limit=change.offers, used=len(there) - 1, requested=1)
-    held = read.held(batch.connection, change.project_id, now=batch.now)
+    held = read_bookings.held(batch.connection, change.project_id, now=batch.now)
     held += sum(one.places for one in there)
-    quota = read.quota(batch.connection, change.project_id)
+    quota = read_leases.quota(batch.connection, change.project_id)
     limit = change.held if quota is None else quota.limits.get(QuotaName.HELD, change.held)
     if held > limit:
         used = max(held - change.requested, 0)
@@ -86,7 +86,7 @@ def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:
         QuotaExceeded: its project would have too much, and more than it had.
     """
     lease = change.lease
-    used = () if before is None else read.uses_of_lease(batch.connection, lease.id)
+    used = () if before is None else read_leases.uses_of_lease(batch.connection, lease.id)
     uses = uses_of(lease, used, batch.now)
     if change.within is not None:
         # What has counted for nothing until now, as an offer, is judged like a new lease.
@@ -104,12 +104,14 @@ def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:
 def _check(batch: Batch, change: PutLease, asked: Asked) -> None:
     assert change.within is not None
     project, defaults = change.lease.project_id, change.within
-    quota = read.quota(batch.connection, project)
+    quota = read_leases.quota(batch.connection, project)
     ceiling = Ceiling(lambda name: defaults.limit(name, quota), defaults.window)
     lessee = NOBODY
     if ceiling.counts:
         since = min(batch.now, asked.period.start) - defaults.window
-        lessee = read.lessee(batch.connection, project, since, batch.now, but=change.lease.id)
+        lessee = read_leases.lessee(
+            batch.connection, project, since, batch.now, but=change.lease.id
+        )
     if (refusal := judge(ceiling, lessee, asked, batch.now)) is not None:
         raise refusal
 
