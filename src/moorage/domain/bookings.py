@@ -60,7 +60,7 @@ class Booking:
     yields_to: str | None = None
     """The lease for which it ends before its time."""
     declared_end: Instant | None = None
-    """With `yields_to`, the end that it had before."""
+    """Where it ends early, for a lease or as its host goes, the end that it had before."""
     priority: int = 0
     """Its lease's; of a preemptible stay: those with less end for a lease before it does."""
 

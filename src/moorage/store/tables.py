@@ -168,7 +168,11 @@ bookings = Table(
     Column("decision", _UUID),
     Column("preemptible", Boolean, nullable=False, server_default=false()),
     Column("yields_to", _UUID, comment="the lease for which it ends early"),
-    Column("declared_end", BigInteger, comment="with yields_to: the end it had before"),
+    Column(
+        "declared_end",
+        BigInteger,
+        comment="where it ends early, for a lease or as its host goes: the end it had before",
+    ),
     Column("priority", Integer, nullable=False, server_default="0"),
     UniqueConstraint("consumer", "provider", "resource_class", "state"),
     Index(None, "provider", "resource_class"),
