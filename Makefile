@@ -105,7 +105,7 @@ bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000
 bench-time: install $(BLAZAR)  ## leases beside Blazar's manager, and their targets (ARGS="--rows slots")
 	$(BIN)/python -m benchmarks.time --json benchmarks/time/results.json $(ARGS)
 
-bench-month: install  ## a month of leases and other servers, in three ways (ARGS="--hosts 250 --write": minutes; the whole: an hour or more)
+bench-month: install  ## a month of leases and other servers, in three ways: an hour (ARGS="--hosts 250 --write": minutes)
 	$(BIN)/python -m benchmarks.month $(or $(ARGS),--write)
 
 soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills (SECONDS=1800 REPORT=.cache/soak.md)

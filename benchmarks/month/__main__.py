@@ -1,8 +1,8 @@
 """A generated month, run through the service in several ways.
 
-    python -m benchmarks.month --hosts 250            # the month of the documentation
-    python -m benchmarks.month                        # a thousand hosts: an hour or more
-    python -m benchmarks.month --hosts 100 --days 10  # a smaller one, to try it
+    python -m benchmarks.month                        # the month of the documentation: an hour
+    python -m benchmarks.month --hosts 250            # a smaller fleet: minutes
+    python -m benchmarks.month --hosts 100 --days 10  # a shorter month, too, to try it
     python -m benchmarks.month --write                # keep what was found, and the picture
     python -m benchmarks.month --folder month.run     # go on there, should it be interrupted
     python -m benchmarks.month --only 2               # what a larger fleet's first days cost

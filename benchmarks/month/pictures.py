@@ -71,7 +71,8 @@ def _panel(title: str, shares: Shares, top: int, first_day: int) -> Iterable[str
     days = len(shares) // 24
     for day in range(0, days + 1, 2):
         x, y = _LEFT + _WIDTH * day / days, top + _HEIGHT + 15
-        yield f'<text x="{x:.0f}" y="{y}" text-anchor="middle">{first_day + day}</text>'
+        said = first_day + day if day else f"day {first_day}"
+        yield f'<text x="{x:.0f}" y="{y}" text-anchor="middle">{said}</text>'
 
 
 def _points(levels: Sequence[float], top: int) -> Iterable[str]:
