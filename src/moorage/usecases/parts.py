@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from moorage.usecases.series.alone import UnderWay
 from moorage.usecases.waitlist.line import Line
 
 if TYPE_CHECKING:
@@ -31,3 +32,5 @@ class Parts:
     """The operator's own check of leases."""
     line: Line = field(default_factory=Line, compare=False)
     """What this process remembers of the waitlist."""
+    under_way: UnderWay = field(default_factory=UnderWay, compare=False)
+    """Which series this process makes."""

@@ -10,14 +10,15 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread, get_ident
+from time import sleep
 from typing import Any
 
 import pytest
 
 from moorage.domain.changes import Changeset, Committed, PutSeries
 from moorage.domain.describe import read_ensemble
-from moorage.domain.errors import SeriesInfeasible
+from moorage.domain.errors import Busy, SeriesInfeasible
 from moorage.domain.period import HOUR
 from moorage.domain.recurrence import parse_every
 from moorage.store import Ledger
@@ -55,6 +56,16 @@ def asked(first: int = 7, times: int = 3) -> SeriesAsk:
 def created(parts: Parts, *, given: bool = False) -> Made:
     naming = Naming(ID, "the same request") if given else Naming(parts.ids.uuid())
     return create_series(parts, TENANT, asked(), naming)
+
+
+def hurried(parts: Parts) -> Parts:
+    """The same, where pauses are no time."""
+    passed = [0.0]
+
+    def pause(seconds: float) -> None:
+        passed[0] += seconds
+
+    return replace(parts, stopwatch=lambda: passed[0], pause=pause)
 
 
 class Watched:
@@ -128,8 +139,9 @@ def test_killed_at_any_point_it_is_whole_or_nothing_is_left(
         assert store.offers(project_id=None, over=True) == []
         if number == 4 and not done:
             check_that_it_lapses(service)
-        # The same request again gets the series: at once, whatever the one before has left.
-        assert len(created(service.parts, given=True).leases) == 3
+        # The same request again gets the series, whatever the one before has left: once it is
+        # seen that nobody makes it any more.
+        assert len(created(hurried(service.parts), given=True).leases) == 3
 
 
 def check_that_it_lapses(service: Service) -> None:
@@ -171,6 +183,76 @@ def test_of_two_that_race_for_the_same_places_one_is_granted(database: str) -> N
         assert len(store.leases(project_id=None)) == 4
         (series,) = store.all_series(project_id=None)
         assert store.offers(project_id=None, series_id=series.id) == []
+
+
+def test_who_asks_for_the_same_meanwhile_waits_and_gets_it(database: str) -> None:
+    """Whoever stopped waiting may ask again, and disturbs nothing."""
+    with closing(Service(database=database)) as service:
+        found: list[Made] = []
+        others = [
+            Thread(target=lambda: found.append(created(service.parts, given=True)))
+            for _ in range(4)
+        ]
+        waiting: set[int] = set()
+        all_wait = Event()
+
+        def pause(_seconds: float) -> None:
+            waiting.add(get_ident())
+            if len(waiting) == len(others):
+                all_wait.set()
+            sleep(0.01)
+
+        def watched(changeset: Changeset) -> Committed:
+            if not others[0].ident:
+                for one in others:
+                    one.start()
+                assert all_wait.wait(60)
+                with pytest.raises(Busy, match="is being made"):
+                    created(service.parts, given=True)
+            return commit(changeset)
+
+        commit = service.store.commit
+        store: Any = Watched(service.store, watched)
+        service.parts = replace(service.parts, pause=pause)
+        found.append(created(replace(service.parts, store=store), given=True))
+        for one in others:
+            one.join()
+        check_once(service, found)
+
+
+def test_who_asks_for_the_same_elsewhere_waits_and_gets_it(database: str) -> None:
+    """Another process sees that ever more is kept."""
+    with closing(opened(database, 1)) as here, closing(opened(database, 2)) as there:
+        found: list[Made] = []
+        second = Thread(target=lambda: found.append(created(there.parts, given=True)))
+        waits = Event()
+
+        def pause(_seconds: float) -> None:
+            waits.set()
+            sleep(0.01)
+
+        def watched(changeset: Changeset) -> Committed:
+            done = commit(changeset)
+            if not second.ident:
+                second.start()
+                assert waits.wait(60)
+            return done
+
+        commit = here.store.commit
+        store: Any = Watched(here.store, watched)
+        there.parts = replace(there.parts, pause=pause)
+        found.append(created(replace(here.parts, store=store), given=True))
+        second.join()
+        check_once(here, found)
+
+
+def check_once(service: Service, found: list[Made]) -> None:
+    """All have the same series, and nothing was made besides."""
+    assert len(found) > 1
+    assert {made.series.id for made in found} == {ID}
+    assert len({frozenset(one.id for one in made.leases) for made in found}) == 1
+    assert sorted(one.handle for one in found[0].leases) == ["L1", "L2", "L3"]
+    assert len(service.store.ensembles(project_id=None)) == 3
 
 
 def test_what_somebody_takes_away_is_kept_anew(database: str) -> None:

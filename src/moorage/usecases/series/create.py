@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.errors import (
     Busy,
+    ConcurrentUpdate,
     DuplicateName,
     HoldExpired,
     InvalidDescription,
@@ -32,6 +34,7 @@ from moorage.usecases.limits import time_limit_within
 from moorage.usecases.offers.over import give_up
 from moorage.usecases.proposal import Naming
 from moorage.usecases.quotas import judged_by
+from moorage.usecases.series.alone import abandoned, alone
 from moorage.usecases.series.asking import Extension, Made, Refused, SeriesAsk, Wanted
 from moorage.usecases.series.instead import other_starts, without
 from moorage.usecases.series.making import Making
@@ -72,15 +75,21 @@ def create_series(
         SeriesInfeasible: not all fit, or none does; it says which, why, and what would.
         DuplicateName: the id was used by another request.
         CheckRefused: the operator's own check says no.
-        Busy: time ran out, the ledger moved too often, or the check gives no answer.
+        Busy: time ran out, the ledger moved too often, the check gives no answer, or the same is
+            being made still.
     """
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
     series, every = _described(parts, caller, asked, naming)
-    try:
-        within = judged_by(parts.limits, any_priority=asked.any_priority)
-        wanted = Wanted(series, every, within, as_many_as_fit=asked.as_many_as_fit, dry_run=dry_run)
+    within = judged_by(parts.limits, any_priority=asked.any_priority)
+    wanted = Wanted(series, every, within, as_many_as_fit=asked.as_many_as_fit, dry_run=dry_run)
+    if dry_run:
         return _Granting(parts, caller, wanted).made()
+    try:
+        with alone(parts, series.id):
+            if (made := _made_before(parts, caller, naming)) is not None:
+                return made
+            return _Granting(parts, caller, wanted).made()
     except (DuplicateName, SeriesInfeasible):
         # The same request on another connection was quicker: both get one answer.
         if (made := _made_before(parts, caller, naming)) is not None:
@@ -105,6 +114,19 @@ def extend_series(
         WrongState: all of its leases are closed.
         MoorageError: as `create_series`.
     """
+    with nullcontext() if dry_run else alone(parts, series_id):
+        return _extended(parts, caller, series_id, asked, generation, dry_run=dry_run)
+
+
+def _extended(
+    parts: Parts,
+    caller: Caller,
+    series_id: str,
+    asked: Extension,
+    generation: int | None,
+    *,
+    dry_run: bool,
+) -> Made:
     store = parts.store
     series = own_series(store, caller, series_id)
     check_generation(series, generation)
@@ -147,8 +169,9 @@ class _Granting:
         parts, store, wanted = self._parts, self._parts.store, self._wanted
         if not wanted.dry_run:
             # What a request left that was cut off is not to be in the way of the next.
-            for one in store.offers(project_id=None, series_id=wanted.series.id):
+            for one in abandoned(parts, wanted.series.id):
                 give_up(parts, one.id)
+            self._check_that_it_is_as_it_was()
         making = Making(parts, self._caller, wanted)
         leases = making.kept()
         if making.refused and not (wanted.as_many_as_fit and leases):
@@ -165,6 +188,23 @@ class _Granting:
             return Made(series, leases, store.snapshot(), dry_run=True)
         making.grant(series)
         return made_of(store, store.series(series.id))
+
+    def _check_that_it_is_as_it_was(self) -> None:
+        """Let pass what nobody has made while this waited.
+
+        Raises:
+            DuplicateName: the series is there now.
+            ConcurrentUpdate: it has more occurrences now.
+        """
+        series, generation = self._wanted.series, self._wanted.generation
+        try:
+            now = self._parts.store.series(series.id).generation
+        except NotFound:
+            return
+        if generation is None:
+            raise DuplicateName("series", series.id)
+        if now != generation:
+            raise ConcurrentUpdate("the series has changed meanwhile", subject=series.id)
 
     def _refusal(self, refused: Sequence[Refused]) -> SeriesInfeasible:
         count, of = len(refused), len(self._wanted.slots)
