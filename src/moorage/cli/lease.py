@@ -226,7 +226,7 @@ class Cancel(Command):
 
 
 class Events(Command):
-    """List what happens because of a lease and when, with what came of it and who was told.
+    """List what happens because of a lease and when, with what came of it.
 
     Of a notice `told` says whom it has reached: the operator's webhook, subscriptions by name.
     """
