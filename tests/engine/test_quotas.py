@@ -15,6 +15,8 @@ from moorage.engine.quotas import Asked, Ceiling, Lessee, judge, peak, room
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from moorage.domain.errors import QuotaExceeded
+
 WINDOW = 6 * SECOND
 LAST = 120
 """Where all that is generated is over, in seconds."""
@@ -168,3 +170,61 @@ def test_what_takes_no_more_than_it_did_passes() -> None:
             period, [Use(units, period.start, period.end)], Period(2 * HOUR, 8 * HOUR), before
         )
         assert (judge(ceiling(limits), others, asked, 0) is None) is fits
+
+
+@given(
+    USES,
+    st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(1, 4)),
+    st.tuples(st.integers(1, 5), st.integers(5, 30), st.integers(0, 3), st.integers(1, 40)),
+)
+def test_when_it_passes_is_true_of_all_limits_together(
+    others: list[Use], own: tuple[int, int, int], most: tuple[int, int, int, int]
+) -> None:
+    """Asked with the start it names, at the time it names, it passes; not a second before."""
+    start, length, units = own
+    unit_limit, hours, leases, horizon = most
+    big = [Use(u.units * HOURS, u.start, u.end) for u in others]
+    limits = ceiling(
+        {
+            QuotaName.UNITS: unit_limit * HOURS,
+            QuotaName.UNIT_HOURS: hours,
+            QuotaName.LEASES: leases,
+            QuotaName.HORIZON: horizon * SECOND,
+        }
+    )
+
+    def refused(begin: int, now: int) -> QuotaExceeded | None:
+        lessee = Lessee(big, [u.end for u in big if u.end > now])
+        one = Use(units * HOURS, begin, begin + length * SECOND)
+        return judge(limits, lessee, Asked(Period(one.start, one.end), [one]), now)
+
+    first = start * SECOND
+    found = refused(first, 0)
+    if found is None:
+        return
+    if found.passes_at is None:
+        seconds = range(start, LAST // 2)
+        assert all(refused(s * SECOND, a * SECOND) for s in seconds for a in {0, s // 2, s})
+        return
+    begin = first if found.when_asked else found.passes_at
+    asked = found.passes_at if found.when_asked else found.asked_from or 0
+    assert refused(begin, asked) is None
+    if asked:
+        assert refused(begin, asked - SECOND) is not None
+    for sooner in range(start, begin // SECOND):
+        assert refused(sooner * SECOND, min(asked, sooner * SECOND)) is not None
+
+
+def test_a_start_that_the_horizon_forbids_says_when_to_ask_for_it() -> None:
+    now = parse_instant("2026-11-21T00:00:00Z")
+    taken = Use(3, parse_instant("2026-11-23T00:00:00Z"), parse_instant("2026-11-23T10:00:00Z"))
+    start = parse_instant("2026-11-24T00:00:00Z")
+    asked = Asked(Period(start, start + 20 * HOUR), [Use(4, start, start + 20 * HOUR)])
+    limits = ceiling({QuotaName.UNIT_HOURS: 100, QuotaName.HORIZON: 10 * DAY}, 30 * DAY)
+    found = judge(limits, Lessee([taken], [taken.end]), asked, now)
+    assert found is not None
+    assert found.message == (
+        "lease-unit-hours limit 100 used 30 requested 80   "
+        "passes at 2026-12-23T10:00:00Z, asked for at 2026-12-14T06:00:00Z or later"
+    )
+    assert found.asked_from == parse_instant("2026-12-14T06:00:00Z")

@@ -52,6 +52,8 @@ class Barred(msgspec.Struct, frozen=True):
     quota: str = ""
     detail: str = ""
     passes_at: str | None = None
+    passes: str | None = None
+    asked_from: str | None = None
 
 
 class Offers(msgspec.Struct, frozen=True):

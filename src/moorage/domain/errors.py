@@ -147,9 +147,10 @@ class CheckRefused(Forbidden):
 class QuotaExceeded(LimitExceeded):
     """What the project may have is passed.
 
-    Numbers are counts, unit-hours or, of durations, seconds. `passes_at` is the first start from
+    Numbers are counts, unit-hours or, of durations, seconds. `passes_at` is the first start with
     which the same lease would pass, or with `when_asked` when it would pass if it were asked for
-    then; None: never as long as nothing else changes.
+    then; None: never as long as nothing else changes. `asked_from` is the first time at which it
+    may be asked for with that start; None: at once.
     """
 
     def __init__(  # noqa: PLR0913 - all that a refusal tells
@@ -162,11 +163,18 @@ class QuotaExceeded(LimitExceeded):
         used: int = 0,
         passes_at: Instant | None = None,
         when_asked: bool = False,
+        asked_from: Instant | None = None,
     ) -> None:
         super().__init__(name, limit=limit, requested=requested, used=used, told=told)
         self.left = max(limit - used, 0)
         self.passes_at = passes_at
         self.when_asked = when_asked
+        self.asked_from = asked_from
+
+    @property
+    def start_at_once(self) -> Instant | None:
+        """The first start with which it would pass if it were asked for now; None: none."""
+        return None if self.when_asked or self.asked_from is not None else self.passes_at
 
 
 class Conflict(MoorageError):

@@ -10,13 +10,14 @@ starts and ends alone, so looking there is looking at all of time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from moorage.domain.errors import QuotaExceeded
 from moorage.domain.period import HOUR, SECOND, format_instant, say_duration
 from moorage.domain.quotas import DURATIONS, UNLIMITED, QuotaName, Use, too_high
+from moorage.engine.levels import Levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from moorage.engine.timeline import Ints
 
 _HOUR: Final = HOUR // SECOND
+_Pair: TypeAlias = "tuple[QuotaName, int, Levels, Levels]"
+"""A limit over time: its name, how high it is, what others take, what is wanted."""
 _BESIDE_OTHERS: Final = (QuotaName.UNITS, QuotaName.UNIT_HOURS, QuotaName.LEASES)
 
 
@@ -64,92 +67,33 @@ class Asked:
     """Of a new lease; one that is there has the priority that it was granted with."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Levels:
-    """Spans with weights, as columns, and how much of them there is at an instant."""
-
-    start: Ints
-    end: Ints
-    weight: Ints
-
-    @classmethod
-    def of_units(cls, uses: Sequence[Use]) -> Levels:
-        """Places over time."""
-        table = np.array([(u.start, u.end, u.units) for u in uses], np.int64).reshape(-1, 3)
-        return cls(table[:, 0], table[:, 1], table[:, 2])
-
-    @classmethod
-    def of_windows(cls, uses: Sequence[Use], window: Duration) -> Levels:
-        """Unit-seconds that a window has which begins at an instant, parts of seconds as whole."""
-        plain = cls.of_units(uses)
-        seconds = -(-np.minimum(plain.end - plain.start, window) // SECOND)
-        return cls(plain.start - window, plain.end, plain.weight * seconds)
-
-    def at(self, points: Ints) -> Ints:
-        """The level at each point."""
-        return _sums(self.start, self.weight, points) - _sums(self.end, self.weight, points)
-
-    def edges(self) -> Ints:
-        """Where the level changes."""
-        return np.unique(np.concatenate((self.start, self.end)))
-
-    def segments(self) -> Iterator[tuple[int, int, int]]:
-        """`(start, end, level)` of each stretch that has one."""
-        points = self.edges()
-        for start, end, level in zip(points[:-1], points[1:], self.at(points[:-1]), strict=True):
-            if level > 0:
-                yield int(start), int(end), int(level)
-
-    def runs(self, above: int) -> tuple[Ints, Ints]:
-        """Starts and ends of the stretches in which the level is above this."""
-        points = self.edges()
-        high = np.concatenate(([False], self.at(points) > above, [False]))
-        turns = np.flatnonzero(high[1:] != high[:-1])
-        return points[turns[0::2]], points[np.minimum(turns[1::2], len(points) - 1)]
-
-
-def _sums(edges: Ints, weights: Ints, points: Ints) -> Ints:
-    """The weights of the edges that lie at each point or before."""
-    order = np.argsort(edges, kind="stable")
-    sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(weights[order])))
-    found: Ints = sums[np.searchsorted(edges[order], points, side="right")]
-    return found
-
-
 def judge(ceiling: Ceiling, others: Lessee, asked: Asked, now: Instant) -> QuotaExceeded | None:
     """Whether a project may have this lease beside its others, or why not.
 
     What takes no more than it did passes, also where the project is over its quota.
     """
-    found = (
-        _priority(ceiling, asked)
-        or _length(ceiling, asked)
-        or _horizon(ceiling, asked, now)
-        or _stack(ceiling, others, asked)
-    )
-    if found is not None:
-        return found
+    barred = _priority(ceiling, asked) or _length(ceiling, asked)
+    if barred is not None:
+        return barred
     pairs = list(_pairs(ceiling, others.uses, asked.uses))
-    for (name, limit, taken, wanted), before in zip(
-        pairs, _profiles(ceiling, asked.used), strict=True
-    ):
-        worst = _worst(limit, taken, wanted, before)
-        if worst is None:
-            continue
-        movable = not asked.used or asked.used[0].start > now
-        later = _first_shift(pairs) if movable else None
-        start = None if later is None else asked.period.start + later
-        return _refusal(name, limit, *worst, passes_at=start)
-    return None
+    refused = (
+        _horizon(ceiling, asked, now)
+        or _stack(ceiling, others, asked)
+        or _over_time(ceiling, pairs, asked)
+    )
+    if refused is None:
+        return None
+    return refused.told(_when(ceiling, others, pairs, asked, now))
 
 
 def room(ceiling: Ceiling, others: Lessee, period: Period, now: Instant) -> int | None:
     """How many places one more lease over the period could have; None: as many as one likes."""
     probe = Asked(period, ())
-    bare = (
-        _length(ceiling, probe) or _horizon(ceiling, probe, now) or _stack(ceiling, others, probe)
-    )
-    if bare is not None:
+    if (
+        _length(ceiling, probe) is not None
+        or _horizon(ceiling, probe, now) is not None
+        or _stack(ceiling, others, probe) is not None
+    ):
         return 0
     one = Use(1, period.start, period.end)
     most: int | None = None
@@ -188,25 +132,76 @@ def _length(ceiling: Ceiling, asked: Asked) -> QuotaExceeded | None:
     before = asked.before
     if length <= limit or (before is not None and length <= before.end - before.start):
         return None
-    return _refusal(QuotaName.MAX_LENGTH, limit, 0, length)
+    return _Passed(QuotaName.MAX_LENGTH, limit, 0, length).told(None)
 
 
-def _horizon(ceiling: Ceiling, asked: Asked, now: Instant) -> QuotaExceeded | None:
+def _horizon(ceiling: Ceiling, asked: Asked, now: Instant) -> _Passed | None:
     limit, ahead = ceiling.limit(QuotaName.HORIZON), asked.period.end - now
     before = asked.before
     if ahead <= limit or (before is not None and asked.period.end <= before.end):
         return None
-    then = asked.period.end - limit
-    passes = then if then <= asked.period.start else None
-    return _refusal(QuotaName.HORIZON, limit, 0, ahead, passes_at=passes, when_asked=True)
+    return _Passed(QuotaName.HORIZON, limit, 0, ahead)
 
 
-def _stack(ceiling: Ceiling, others: Lessee, asked: Asked) -> QuotaExceeded | None:
+def _stack(ceiling: Ceiling, others: Lessee, asked: Asked) -> _Passed | None:
     limit, used = ceiling.limit(QuotaName.LEASES), len(others.ends)
     if asked.before is not None or used < limit:
         return None
-    passes = sorted(others.ends)[used - limit] if limit else None
-    return _refusal(QuotaName.LEASES, limit, used, 1, passes_at=passes, when_asked=True)
+    return _Passed(QuotaName.LEASES, limit, used, 1)
+
+
+def _over_time(ceiling: Ceiling, pairs: Sequence[_Pair], asked: Asked) -> _Passed | None:
+    for (name, limit, taken, wanted), before in zip(
+        pairs, _profiles(ceiling, asked.used), strict=True
+    ):
+        worst = _worst(limit, taken, wanted, before)
+        if worst is not None:
+            return _Passed(name, limit, *worst)
+    return None
+
+
+# --- when it would pass -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _When:
+    """The first start with which a lease passes every limit, and since when it may be asked for."""
+
+    start: Instant
+    moved: bool
+    """Whether that is another start than the one asked for."""
+    asked: Instant | None
+    """None: at once, which only another start does."""
+
+
+def _when(
+    ceiling: Ceiling, others: Lessee, pairs: Sequence[_Pair], asked: Asked, now: Instant
+) -> _When | None:
+    """When a lease that is refused would pass; None: never as long as nothing else changes.
+
+    Limits over time hold for the start, whenever it is asked for; the others hold for when it is
+    asked for, which is not after its start.
+    """
+    since = now
+    if _stack(ceiling, others, asked) is not None:
+        limit = ceiling.limit(QuotaName.LEASES)
+        if not limit:
+            return None
+        since = sorted(others.ends)[len(others.ends) - limit]
+    first = asked.period.start
+    delay = max(since - first, 0)
+    if delay or _over_time(ceiling, pairs, asked) is not None:
+        movable = not asked.used or asked.used[0].start > now
+        later = _first_shift(pairs, delay) if movable else None
+        if later is None:
+            return None
+        delay = later
+    limit, end = ceiling.limit(QuotaName.HORIZON), asked.period.end + delay
+    if asked.before is None or end > asked.before.end:
+        since = max(since, end - limit)
+    if since > first + delay:
+        return None
+    return _When(first + delay, delay > 0, None if delay and since <= now else since)
 
 
 # --- over time ----------------------------------------------------------------------------------
@@ -216,10 +211,8 @@ def _profiles(ceiling: Ceiling, uses: Sequence[Use]) -> tuple[Levels, Levels]:
     return Levels.of_units(uses), Levels.of_windows(uses, ceiling.window)
 
 
-def _pairs(
-    ceiling: Ceiling, others: Sequence[Use], own: Sequence[Use]
-) -> Iterator[tuple[QuotaName, int, Levels, Levels]]:
-    """For each limit over time: its name, how high it is, what others take, what is wanted."""
+def _pairs(ceiling: Ceiling, others: Sequence[Use], own: Sequence[Use]) -> Iterator[_Pair]:
+    """Each limit over time."""
     names = (QuotaName.UNITS, QuotaName.UNIT_HOURS)
     each = zip(names, _profiles(ceiling, others), _profiles(ceiling, own), strict=True)
     for name, taken, wanted in each:
@@ -244,8 +237,8 @@ def _worst(limit: int, taken: Levels, wanted: Levels, before: Levels) -> tuple[i
     return int(others[worst]), int(own[worst])
 
 
-def _first_shift(pairs: Sequence[tuple[QuotaName, int, Levels, Levels]]) -> Duration | None:
-    """The least delay after which all that is wanted passes every limit; None: there is none.
+def _first_shift(pairs: Sequence[_Pair], least: Duration) -> Duration | None:
+    """The first delay from `least` on with which all that is wanted passes; None: there is none.
 
     A stretch of what is wanted that meets one in which others take too much must begin when that
     ends, or later: each step is the least that is necessary, so what is found is the least.
@@ -256,7 +249,7 @@ def _first_shift(pairs: Sequence[tuple[QuotaName, int, Levels, Levels]]) -> Dura
             if level > limit:
                 return None
             meetings.append((start, end, taken.runs(limit - level)))
-    delay = 0
+    delay = least
     while True:
         needed = max((_past(start, end, runs, delay) for start, end, runs in meetings), default=0)
         if needed <= delay:
@@ -276,37 +269,45 @@ def _past(start: int, end: int, runs: tuple[Ints, Ints], delay: int) -> int:
 # --- words --------------------------------------------------------------------------------------
 
 
-def _refusal(
-    name: QuotaName,
-    limit: int,
-    used: int,
-    requested: int,
-    *,
-    passes_at: Instant | None = None,
-    when_asked: bool = False,
-) -> QuotaExceeded:
-    if name in DURATIONS:
-        said = f"{name} limit {say_duration(limit)} requested {_up(requested)}"
-        limit, requested = limit // SECOND, -(-requested // SECOND)
-    else:
-        if name is QuotaName.UNIT_HOURS:
-            limit, used, requested = limit // _HOUR, -(-used // _HOUR), -(-requested // _HOUR)
-        said = f"{name} limit {limit} used {used} requested {requested}"
-    if passes_at is None:
-        when = "never passes"
-    elif when_asked:
-        when = f"passes when asked for at {format_instant(passes_at)}"
-    else:
-        when = f"passes at {format_instant(passes_at)}"
-    return QuotaExceeded(
-        name,
-        f"{said}   {when}",
-        limit=limit,
-        used=used,
-        requested=requested,
-        passes_at=passes_at,
-        when_asked=when_asked,
-    )
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """A limit that is passed, in its own units."""
+
+    name: QuotaName
+    limit: int
+    used: int
+    requested: int
+
+    def told(self, when: _When | None) -> QuotaExceeded:
+        """The refusal."""
+        name, limit, used, requested = self.name, self.limit, self.used, self.requested
+        if name in DURATIONS:
+            said = f"{name} limit {say_duration(limit)} requested {_up(requested)}"
+            limit, requested = limit // SECOND, -(-requested // SECOND)
+        else:
+            if name is QuotaName.UNIT_HOURS:
+                limit, used, requested = limit // _HOUR, -(-used // _HOUR), -(-requested // _HOUR)
+            said = f"{name} limit {limit} used {used} requested {requested}"
+        when_asked = when is not None and not when.moved
+        return QuotaExceeded(
+            name,
+            f"{said}   {_passes(when)}",
+            limit=limit,
+            used=used,
+            requested=requested,
+            passes_at=None if when is None else when.asked if when_asked else when.start,
+            when_asked=when_asked,
+            asked_from=None if when is None or when_asked else when.asked,
+        )
+
+
+def _passes(when: _When | None) -> str:
+    if when is None:
+        return "never passes"
+    if not when.moved:
+        return f"passes when asked for at {format_instant(when.asked or when.start)}"
+    later = "" if when.asked is None else f", asked for at {format_instant(when.asked)} or later"
+    return f"passes at {format_instant(when.start)}{later}"
 
 
 def _up(length: Duration) -> str:

@@ -85,6 +85,19 @@ def test_a_range_in_which_quota_allows_nothing_is_refused_by_it(
     assert service.call("GET", "/offers").json["offers"] == []
 
 
+def test_a_window_that_the_horizon_forbids_as_well_says_when_to_ask_for_it(
+    service: Service,
+) -> None:
+    leased(service, 3)
+    limited(service, lease_units=4, lease_horizon="P18D")
+    found = ask(service, earliest="2026-12-06T08:00:00Z", max_offers=1)
+    error = found.json["errors"][0]
+    assert (error["passes_at"], error["passes"]) == (WEEK["end"], "start")
+    assert error["asked_from"] == "2026-11-25T18:00:00Z"
+    told = f"passes at {WEEK['end']}, asked for at 2026-11-25T18:00:00Z or later"
+    assert error["detail"].endswith(told)
+
+
 def test_those_who_ask_at_once_get_no_more_than_a_project_may_have(service: Service) -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: ask(service, count=1).status_code, range(8)))

@@ -383,9 +383,11 @@ class Error(Struct, frozen=True, omit_defaults=True):
     """Which of a project's limits was passed; those of durations are told in seconds."""
     left: int | None = None
     passes_at: str | None = None
-    """The first start from which the same lease would pass; absent: never as things stand."""
+    """The first start with which the same lease would pass; absent: never as things stand."""
     passes: str | None = None
     """`start`: with that start; `asked`: if it is asked for then."""
+    asked_from: str | None = None
+    """The first time at which it may be asked for with the start `passes_at`; absent: at once."""
     leases: list[BrokenLease] = []
     earliest: str | None = None
     explanation: Explanation | None = None

@@ -60,6 +60,9 @@ class Barred(Struct, frozen=True):
     detail: str
     """What of it is used, and when it would pass."""
     passes_at: str | None
+    passes: str | None = None
+    """As `passes_at`, `passes` and `asked_from` of the error `quota_exceeded`."""
+    asked_from: str | None = None
 
 
 class Offers(Struct, frozen=True):

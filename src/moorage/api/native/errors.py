@@ -153,6 +153,8 @@ def _of_quota(error: errors.LimitExceeded) -> dict[str, Any]:
     if error.passes_at is not None:
         told["passes_at"] = format_instant(error.passes_at)
         told["passes"] = "asked" if error.when_asked else "start"
+    if error.asked_from is not None:
+        told["asked_from"] = format_instant(error.asked_from)
     return told
 
 

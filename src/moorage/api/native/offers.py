@@ -174,13 +174,16 @@ def offer_view(call: Call, lease: Lease) -> told.Offer:
 
 
 def _barred(one: Barred) -> told.Barred:
-    passes = one.why.passes_at
+    why = one.why
+    passes, asked = why.passes_at, why.asked_from
     return told.Barred(
         start=format_instant(one.period.start),
         end=format_instant(one.period.end),
-        quota=one.why.what,
-        detail=one.why.message,
+        quota=why.what,
+        detail=why.message,
         passes_at=None if passes is None else format_instant(passes),
+        passes=None if passes is None else "asked" if why.when_asked else "start",
+        asked_from=None if asked is None else format_instant(asked),
     )
 
 

@@ -186,8 +186,8 @@ class _Making:
 
     def _passes(self, refused: QuotaExceeded, start: Instant) -> Instant | None:
         """The first start in the range that quota allows; None: none, as far as is known."""
-        later = refused.passes_at
-        if refused.when_asked or later is None or not start < later <= self._bounds.last:
+        later = refused.start_at_once
+        if later is None or not start < later <= self._bounds.last:
             return None
         return later
 

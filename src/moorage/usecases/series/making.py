@@ -247,6 +247,7 @@ def _of_occurrence(slot: Slot, refusal: QuotaExceeded) -> QuotaExceeded:
         used=refusal.used,
         passes_at=refusal.passes_at,
         when_asked=refusal.when_asked,
+        asked_from=refusal.asked_from,
     )
 
 

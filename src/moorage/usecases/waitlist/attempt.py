@@ -107,8 +107,8 @@ def _quota_passes(parts: Parts, entry: WaitlistEntry) -> bool:
     refused = quota_refusal(parts, entry, first)
     if refused is None:
         return True
-    passes = refused.passes_at
-    return passes is not None and not refused.when_asked and first < passes <= entry.latest
+    passes = refused.start_at_once
+    return passes is not None and first < passes <= entry.latest
 
 
 def asker(entry: WaitlistEntry) -> Caller:

@@ -141,8 +141,8 @@ def first_that_fits(
         try:
             return create(start)
         except QuotaExceeded as refused:
-            passes = refused.passes_at
-            if passes is None or refused.when_asked or not start < passes <= entry.latest:
+            passes = refused.start_at_once
+            if passes is None or not start < passes <= entry.latest:
                 raise
             first, later = passes, False
         except Infeasible:
