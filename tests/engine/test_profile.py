@@ -95,20 +95,22 @@ def fits(snapshot: Snapshot, at: int, until: int, amount: int, vfs: int) -> int:
 
 
 @given(fleets(), st.sampled_from(("VCPU", "SRIOV_NET_VF")))
-def test_the_four_functions_are_what_counting_gives(snapshot: Snapshot, name: str) -> None:
+def test_the_functions_are_what_counting_gives(snapshot: Snapshot, name: str) -> None:
     found = profile(snapshot, hosts_where(snapshot), name, Period(NOW, LAST + 5))
     instants = np.arange(NOW, LAST + 5)
     at: list[int] = instants.tolist()
     every = states_of(snapshot, name)
-    unused = set(STATES) - TAKING
     assert found.total.on(instants).tolist() == [sum(capacity(s, t) for s in every) for t in at]
-    assert found.reserved.on(instants).tolist() == [
-        sum(taken(s, t, unused) for s in every) for t in at
-    ]
     assert found.allocated.on(instants).tolist() == [
-        sum(taken(s, t, TAKING) for s in every) for t in at
+        sum(min(taken(s, t, TAKING), capacity(s, t)) for s in every) for t in at
+    ]
+    assert found.unbacked.on(instants).tolist() == [
+        sum(max(taken(s, t, set(STATES)) - capacity(s, t), 0) for s in every) for t in at
     ]
     assert found.available.on(instants).tolist() == [sum(free(s, t) for s in every) for t in at]
+    added = np.array([f.on(instants) for f in (found.reserved, found.allocated, found.available)])
+    assert found.total.on(instants).tolist() == added.sum(axis=0).tolist()
+    assert added.min() >= 0
 
 
 @given(fleets(), st.integers(1, 4), st.integers(1, 3), st.integers(1, 12))

@@ -114,8 +114,10 @@ def _table(found: Capacity, one: Course) -> RenderableType:
     """A line where something changes."""
     exact = found.exact
     away = any(row.away for every in one.resources.values() for row in every)
-    known = ["#total", *(["#away"] if away else []), "#reserved", "#allocated"] if exact else []
-    columns = ["from", "class", *known]
+    unbacked = any(row.unbacked for every in one.resources.values() for row in every)
+    there = ["#total", *(["#away"] if away else [])]
+    booked = ["#reserved", "#allocated", *(["#unbacked"] if unbacked else [])]
+    columns = ["from", "class", *([*there, *booked] if exact else [])]
     columns += ["#available", "#busy", *(["#fit"] if one.fit is not None else [])]
     counts = {row.at: row.count for row in one.fit or ()}
     rows: list[tuple[object, ...]] = []
@@ -132,11 +134,11 @@ def _table(found: Capacity, one: Course) -> RenderableType:
             continue
         told = here
         for number, (name, row) in enumerate(sorted(last.items())):
-            there = (row.total, row.away) if away else (row.total,)
-            amounts = (*there, row.reserved, row.allocated) if exact else ()
+            amounts = [row.total, *([row.away] if away else []), row.reserved, row.allocated]
+            amounts += [row.unbacked] if unbacked else []
             fit = ((fits if number == 0 else None),) if one.fit is not None else ()
             when = minute(at) if number == 0 else ""
-            rows.append((when, name, *amounts, row.available, _busy(row), *fit))
+            rows.append((when, name, *(amounts if exact else ()), row.available, _busy(row), *fit))
     return table(columns, rows)
 
 

@@ -28,6 +28,7 @@ class Amounts(msgspec.Struct, frozen=True):
     away: int | None = None
     reserved: int | None = None
     allocated: int | None = None
+    unbacked: int | None = None
 
 
 class Count(msgspec.Struct, frozen=True):

@@ -30,16 +30,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """One resource class over some hosts: four step functions of time, in units."""
+    """One resource class over some hosts: step functions of time, in units.
+
+    The total is what is reserved, allocated and available, at every instant.
+    """
 
     total: Steps
     """What may be booked, if nothing was: without hosts that are planned to be away."""
     away: Steps
     """What may not, since its hosts are planned to be away."""
     reserved: Steps
-    """Booked for who is not there yet: holds, and leases of which nobody has claimed it."""
+    """Of the total, booked for who is not there yet: holds, and leases not claimed."""
     allocated: Steps
-    """What servers have, or are being built for."""
+    """Of the total, what servers have, or are being built for."""
+    unbacked: Steps
+    """Booked, but no part of the total: on hosts that are away, and what is over-full."""
     available: Steps
     """What is left on every provider; where one is over-full, nothing."""
 
@@ -56,22 +61,24 @@ def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Prof
     columns = snapshot.classes.get(name)
     if columns is None:
         nothing = Steps(np.array([window.start]), np.zeros(1, dtype=np.int64))
-        return Profile(nothing, nothing, nothing, nothing, nothing)
+        return Profile(nothing, nothing, nothing, nothing, nothing, nothing)
     some = _Some.of(snapshot, columns, hosts)
     booked = some.levels(columns.timed, window).mapped(lambda i, level: level + some.base[i])
     down = some.levels(columns.down, window)
     taken = some.levels(columns.taking, window).mapped(lambda i, level: level + some.taken[i])
-    away, allocated, both = down.total(), taken.total(), booked.total()
-    at = np.unique(np.concatenate((away.at, allocated.at, both.at)))
-    reserved = Steps(at, both.on(at) - away.on(at) - allocated.on(at))
-    there = np.maximum(some.capacity, 0)
-    total = down.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0)).total()
+    there = down.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0))
+    total, allocated = there.total(), lowest_of((taken, there)).total()
+    available = booked.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0)).total()
+    away, both = down.total(), booked.total()
+    at = np.unique(np.concatenate([one.at for one in (total, allocated, available, away, both)]))
+    backed = total.on(at) - available.on(at)
     return Profile(
         total=total,
-        away=Steps(total.at, int(there.sum()) - total.value),
-        reserved=reserved,
+        away=Steps(total.at, int(np.maximum(some.capacity, 0).sum()) - total.value),
+        reserved=Steps(at, backed - allocated.on(at)),
         allocated=allocated,
-        available=booked.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0)).total(),
+        unbacked=Steps(at, both.on(at) - away.on(at) - backed),
+        available=available,
     )
 
 

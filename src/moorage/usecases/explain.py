@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset, PutExplanation
 from moorage.domain.errors import Infeasible, NotFound
-from moorage.domain.explain import Explanation
+from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import SECOND
+from moorage.engine.conflicts import Core, Oracle, emptied
 from moorage.engine.instance import dumps_built
+from moorage.engine.relax import relaxations
 from moorage.engine.whynot import explain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
+    from moorage.engine.whynot import WhyNot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
     from moorage.usecases.proposal import Naming
@@ -62,15 +68,53 @@ def _infeasible(explanation: Explanation, *, stored: bool) -> Infeasible:
 
 
 def explained(parts: Parts, built: Built, snapshot: Snapshot, *, seed: int) -> Explanation:
-    """Stage, counts, minimal conflicts and verified relaxations, within the budget."""
-    started = parts.stopwatch()
-    budget = parts.limits.explanation_budget / SECOND
-    found = explain(
-        built,
-        parts.solver,
-        remaining=lambda: budget - (parts.stopwatch() - started),
-        seed=seed,
-    )
+    """Stage, counts, minimal conflicts and verified relaxations, within the budget.
+
+    Where not even an empty fleet would do, whoever is on this one has no part in it: then the
+    conflicts and relaxations are an empty fleet's, as far as they are found within the budget.
+    """
+    found = explain(built, parts.solver, remaining=_budget(parts), seed=seed)
+    if found.stage is Stage.STATIC:
+        return explained_of_empty(parts, built, snapshot, seed=seed, helps=NOW)
+    return _explanation(parts, snapshot, found)
+
+
+NOW: Final = "fits now"
+EMPTY: Final = "fits the fleet when empty"
+"""What is known of relaxations that help an empty fleet, and not this one."""
+
+
+def explained_of_empty(
+    parts: Parts, built: Built, snapshot: Snapshot, *, seed: int, helps: str
+) -> Explanation:
+    """Why a request has no place on this fleet when nobody is on it; of stage `static`.
+
+    Args:
+        parts: the solver and the budget.
+        built: the request on the fleet as it is.
+        snapshot: what it was made from.
+        seed: for the solver.
+        helps: what is said of relaxations that fit the fleet as it is.
+    """
+    empty = emptied(built.request, built)
+    found = explain(empty, parts.solver, remaining=_budget(parts), seed=seed)
+    cores = [Core(one.elements, one.minimal) for one in found.conflicts]
+    oracle = Oracle(parts.solver, _budget(parts), seed)
+    helping = [replace(one, result=helps) for one in relaxations(built, cores, oracle)]
+    known = {str(one.change) for one in helping}
+    others = [one for one in found.relaxations if str(one.change) not in known]
+    helping += [replace(one, result=EMPTY) for one in others]
+    why = _explanation(parts, snapshot, found)
+    return replace(why, stage=Stage.STATIC, relaxations=tuple(helping))
+
+
+def _budget(parts: Parts) -> Callable[[], float]:
+    """The seconds that are left for an explanation which begins now."""
+    until = parts.stopwatch() + parts.limits.explanation_budget / SECOND
+    return lambda: until - parts.stopwatch()
+
+
+def _explanation(parts: Parts, snapshot: Snapshot, found: WhyNot) -> Explanation:
     return Explanation(
         id=parts.ids.uuid(),
         verdict=found.verdict,

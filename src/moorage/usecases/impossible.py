@@ -8,7 +8,7 @@ from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.requests import Objective
 from moorage.engine.build import build
 from moorage.engine.conflicts import Oracle, emptied
-from moorage.usecases.explain import explained, refusal
+from moorage.usecases.explain import NOW, explained_of_empty, refusal
 from moorage.usecases.joint import request_for
 from moorage.usecases.standing import standing
 
@@ -37,5 +37,5 @@ def refuse_the_impossible(
     oracle = Oracle(parts.solver, lambda: budget)
     empty = emptied(built.request, built)
     if oracle.feasible(empty.problem) is False:
-        why = explained(parts, empty, snapshot, seed=0)
+        why = explained_of_empty(parts, built, snapshot, seed=0, helps=NOW)
         raise refusal(parts, empty, why, naming, stored=not dry_run)

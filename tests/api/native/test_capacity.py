@@ -114,6 +114,21 @@ def test_busy_is_a_part_of_what_is_there(service: Service) -> None:
     assert [row["busy"] for row in rough["resources"]["VCPU"]] == [0, 0.25, 0.375, 0, 0]
 
 
+def test_what_is_booked_on_hosts_that_are_away_is_no_part_of_the_total(service: Service) -> None:
+    members = [{"name": "old", "count": 8, "flavor": "m1.large"}]
+    body = {"name": "old", "members": members, "decide": {"hold": "PT4H"}}
+    assert service.call("POST", "/ensembles", {"ensemble": body}).status_code == 201
+    down = {"start": "2026-11-21T10:00:00Z", "end": "2026-11-21T20:00:00Z"}
+    window = {"kind": "maintenance", "hosts": ["h3", "h4"], **down}
+    made = service.call("POST", "/capacity/planned", {"window": window}, caller=OPERATOR)
+    assert made.status_code == 201, made.json
+    (part,) = asked(service, "/capacity", **DAY)["capacity"]["parts"]
+    keys = ("total", "reserved", "allocated", "available", "away", "unbacked")
+    rows = [tuple(row[key] for key in keys) for row in part["resources"]["VCPU"]]
+    assert rows[:2] == [(64, 48, 0, 16, 0, 0), (32, 24, 0, 8, 32, 24)]
+    assert all(row[0] == sum(row[1:4]) for row in rows)
+
+
 def test_tenants_see_free_or_busy_and_rough_counts(service: Service) -> None:
     found = asked(service, "/capacity", caller=TENANT, flavor="m1.large", **DAY)["capacity"]
     (part,) = found["parts"]

@@ -222,6 +222,24 @@ def test_a_range_without_an_answer_says_why_and_when_after_it(service: Service) 
     assert (why["earliest_start"], why["earliest_proved"]) == (END, True)
 
 
+def test_what_no_fleet_could_hold_is_refused_alike_on_a_busy_one(service: Service) -> None:
+    never = {"lease": {"start": EARLIEST, "end": END, "name": "never", **described(6)}}
+
+    def why() -> dict[str, Any]:
+        error = refused(service.call("POST", "/leases", never), 409, "infeasible")
+        found: dict[str, Any] = error["explanation"]
+        return found
+
+    idle = why()
+    (offer,) = made(service, wanted(described(5)))
+    assert accept(service, offer).status_code == 201
+    busy = why()
+    assert busy["stage"] == "static"
+    assert busy["conflict"] == idle["conflict"]
+    fewer = [one["result"] for one in (idle["relaxations"][0], busy["relaxations"][0])]
+    assert fewer == ["fits now", "fits the fleet when empty"]
+
+
 def test_a_refused_lease_is_told_when_how_much_and_where_it_fits(service: Service) -> None:
     (offer,) = made(service, wanted(described(4)))
     assert accept(service, offer).status_code == 201

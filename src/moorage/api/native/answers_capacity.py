@@ -28,10 +28,16 @@ class Amounts(Struct, frozen=True):
         int | UnsetType, Meta(description="What hosts have that are to be away; not in the total")
     ] = UNSET
     reserved: Annotated[
-        int | UnsetType, Meta(description="Booked for who is not there: holds, leases not used")
+        int | UnsetType,
+        Meta(description="Of the total, booked for who is not there: holds, leases not used"),
     ] = UNSET
     allocated: Annotated[
-        int | UnsetType, Meta(description="What servers have, or are being built for")
+        int | UnsetType,
+        Meta(description="Of the total, what servers have, or are being built for"),
+    ] = UNSET
+    unbacked: Annotated[
+        int | UnsetType,
+        Meta(description="Booked beyond the total: on hosts that are away, and what is over-full"),
     ] = UNSET
 
 

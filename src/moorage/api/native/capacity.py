@@ -208,6 +208,7 @@ def _amounts(row: Amounts, seen: Sight) -> told.Amounts:
         away=row.away if seen.exact else UNSET,
         reserved=row.reserved if seen.exact else UNSET,
         allocated=row.allocated if seen.exact else UNSET,
+        unbacked=row.unbacked if seen.exact else UNSET,
     )
 
 

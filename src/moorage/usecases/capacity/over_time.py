@@ -41,6 +41,8 @@ class Amounts:
     """What hosts have that are planned to be away: no part of the total."""
     reserved: int
     allocated: int
+    unbacked: int
+    """What is booked beyond the total: on hosts that are away, and what is over-full."""
     available: int
     busy: int
     """The part of the total that cannot be had, in ten-thousandths, rounded up; all of nothing."""
@@ -143,6 +145,7 @@ def _every(found: Profile) -> tuple[Amounts, ...]:
         found.away,
         found.reserved,
         found.allocated,
+        found.unbacked,
         found.available,
         _busy(found),
     )
@@ -165,6 +168,7 @@ def _worst(found: Profile, starts: Ints, end: Instant) -> tuple[Amounts, ...]:
         most(found.away),
         most(found.reserved),
         most(found.allocated),
+        most(found.unbacked),
         found.available.lowest(starts, ends),
         most(_busy(found)),
     )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.explain import Stage
 from moorage.domain.period import SECOND, format_instant
-from moorage.engine.conflicts import Core, Oracle, emptied
-from moorage.engine.relax import relaxations
-from moorage.usecases.explain import explained, refusal
+from moorage.engine.conflicts import Oracle, emptied
+from moorage.usecases.explain import explained, explained_of_empty, refusal
 from moorage.usecases.foresight import foreseen
 from moorage.usecases.leases.obstacles import in_time
 
@@ -66,8 +65,7 @@ def refuse(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
 
 
 THEN: Final = "fits then"
-EMPTY: Final = "fits the fleet when empty"
-"""What is known of relaxations that help an empty fleet, and not this one at the first start."""
+"""What is known of relaxations that help at the first start."""
 
 
 def _never(parts: Parts, ahead: Ahead, built: Built) -> Explanation | None:
@@ -76,12 +74,4 @@ def _never(parts: Parts, ahead: Ahead, built: Built) -> Explanation | None:
     empty = emptied(built.request, built)
     if Oracle(parts.solver, lambda: seconds, ahead.seed).feasible(empty.problem) is not False:
         return None
-    why = explained(parts, empty, ahead.snapshot, seed=ahead.seed)
-    cores = [Core(one.elements, one.minimal) for one in why.conflicts]
-    until = parts.stopwatch() + seconds
-    oracle = Oracle(parts.solver, lambda: until - parts.stopwatch(), ahead.seed)
-    helping = [replace(one, result=THEN) for one in relaxations(built, cores, oracle)]
-    known = {str(one.change) for one in helping}
-    others = [one for one in why.relaxations if str(one.change) not in known]
-    helping += [replace(one, result=EMPTY) for one in others]
-    return replace(why, stage=Stage.STATIC, relaxations=tuple(helping))
+    return explained_of_empty(parts, built, ahead.snapshot, seed=ahead.seed, helps=THEN)
