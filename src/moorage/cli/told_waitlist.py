@@ -27,7 +27,8 @@ def estimated(one: Entry) -> str:
     if one.estimate is None:
         return f"none: {one.estimate_note}" if one.estimate_note else "none"
     found = one.estimate
-    told = f"{period(found.start, found.end)} ({'proved' if found.proved else 'not proved'})"
+    sure = ("proved" if found.proved else "not proved") if found.current else "out of date"
+    told = f"{period(found.start, found.end)} ({sure})"
     if not found.in_range:
         told += ", after its latest start"
     return f"{told}: {one.estimate_note}" if one.estimate_note else told

@@ -26,6 +26,7 @@ class Estimate(msgspec.Struct, frozen=True):
     end: str
     proved: bool = False
     in_range: bool = False
+    current: bool = True
 
 
 class Entry(msgspec.Struct, frozen=True):

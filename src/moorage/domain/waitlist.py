@@ -124,13 +124,15 @@ class WaitlistEntry:
     state: EntryState = EntryState.WAITING
     waits_for: WaitsFor = WaitsFor.CAPACITY
     why: str = ""
-    """What was in the way when it was last refused; of one that failed, why it did."""
+    """What was in the way when it was last refused or estimated; of one that failed, why it did."""
     explanation: str | None = None
     """The id of the explanation of its refusal, while that is kept."""
     estimate: Estimate | None = None
     estimate_note: str = ""
     """Why there is none, or what else it takes."""
     estimated_at: Instant = 0
+    estimated_from: str = ""
+    """What the estimate was made from: where that is another by now, it is out of date."""
     digest: str = ""
     """Fingerprint of the request that made it: the same request again gets the same answer."""
     generation: int = 0

@@ -60,11 +60,12 @@ def known_refusal(parts: Parts, caller: Caller, naming: Naming) -> Infeasible | 
 
 
 def _infeasible(explanation: Explanation, *, stored: bool) -> Infeasible:
-    return Infeasible(
-        f"no placement meets the request ({explanation.shortly})",
-        explanation=explanation,
-        stored=stored,
-    )
+    return Infeasible(refused_because(explanation), explanation=explanation, stored=stored)
+
+
+def refused_because(explanation: Explanation) -> str:
+    """The refusal in a sentence."""
+    return f"no placement meets the request ({explanation.shortly})"
 
 
 def explained(parts: Parts, built: Built, snapshot: Snapshot, *, seed: int) -> Explanation:

@@ -86,6 +86,7 @@ def test_what_is_freed_goes_to_the_first_who_waits(service: Service) -> None:
         "end": "2026-12-07T16:00:00Z",
         "proved": True,
         "in_range": False,
+        "current": True,
     }
     # Both estimates hold together: the second has the hosts after those of the first.
     assert two["estimate"]["start"] == "2026-12-07T16:00:00Z"
@@ -149,6 +150,29 @@ def test_priority_goes_before_time(service: Service) -> None:
     Waitlist(service.parts).look()
     assert entry(service, two)["status"] == "granted"
     assert entry(service, one)["status"] == "waiting"
+
+
+def test_what_is_told_of_one_that_waits_is_of_the_ledger_as_it_is(service: Service) -> None:
+    full = leased(service, name="full")
+    one, two, three = (waits(service, hosts, name=f"w{hosts}") for hosts in (1, 2, 3))
+    rounds = Waitlist(service.parts)
+    rounds.look()
+    assert full["handle"] in three["why"]
+    assert entry(service, three) == three, "nothing has moved"
+    cancel(service, full)
+    found = entry(service, three)["estimate"]
+    assert (found["start"], found["proved"], found["current"]) == (
+        three["estimate"]["start"],
+        *(False, False),
+    )
+    Waitlist(service.parts).look()
+    assert [entry(service, each)["status"] for each in (one, two)] == ["granted", "granted"]
+    found = entry(service, three)
+    assert full["handle"] not in found["why"]
+    for each in (one, two):
+        path = f"/leases/{each['id']}"
+        assert service.call("GET", path).json["lease"]["handle"] in found["why"]
+    assert (found["estimate"]["start"], found["estimate"]["proved"]) == (LATER, True)
 
 
 def test_a_later_one_that_keeps_nobody_waiting_is_granted(service: Service) -> None:

@@ -13,9 +13,11 @@ class Estimate(Struct, frozen=True):
     start: str
     end: str
     proved: bool
-    """Whether nothing earlier would do."""
+    """Whether nothing earlier would do, as the ledger stands."""
     in_range: bool
     """Whether it starts no later than the entry's last start."""
+    current: bool
+    """Whether the ledger still is what it was made from; if not it is soon made anew."""
 
 
 class WaitlistEntry(Struct, frozen=True):

@@ -115,7 +115,7 @@ def entry_view(call: Call, one: Shown) -> told.WaitlistEntry:
         places=entry.units,
         waits_for=entry.waits_for.value,
         why=_why(call, entry),
-        estimate=None if estimate is None else _estimate(entry, estimate),
+        estimate=None if estimate is None else _estimate(one, estimate),
         estimate_note=(entry.estimate_note or None) if waits else None,
         estimated_at=format_instant(entry.estimated_at) if entry.estimated_at else None,
         ensemble_id=entry.ensemble_id if granted or entry.ensemble is None else None,
@@ -133,12 +133,13 @@ def _why(call: Call, entry: WaitlistEntry) -> str:
     return entry.why
 
 
-def _estimate(entry: WaitlistEntry, estimate: Estimate) -> told.Estimate:
+def _estimate(one: Shown, estimate: Estimate) -> told.Estimate:
     return told.Estimate(
         format_instant(estimate.start),
         format_instant(estimate.end),
-        estimate.proved,
-        in_range=estimate.start <= entry.latest,
+        proved=estimate.proved and one.current,
+        in_range=estimate.start <= one.entry.latest,
+        current=one.current,
     )
 
 

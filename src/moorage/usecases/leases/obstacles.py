@@ -90,6 +90,29 @@ def in_time(
     )
 
 
+def there_by_now(
+    parts: Parts, built: Built, snapshot: Snapshot, *, operator: bool
+) -> Explanation | None:
+    """Who is in the way of a request in time, without a search; None: nobody.
+
+    Args:
+        parts: to look up leases.
+        built: the problem that has no answer.
+        snapshot: what it was made from.
+        operator: whether who asks may know other projects' leases by their ids.
+    """
+    there = list(others(built, snapshot))
+    counts = _counts(there, snapshot)
+    mine = built.request.project_id
+    elements = booked(
+        leases_of(parts, there), (what for what, _ in counts), mine, operator=operator
+    )
+    if not elements:
+        return None
+    conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
+    return in_vain(parts, built, snapshot, (conflict,))
+
+
 def kept_out(
     parts: Parts,
     built: Built,

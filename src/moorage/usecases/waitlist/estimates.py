@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import Changeset, PutEntry
 from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, NotFound
-from moorage.domain.period import FOREVER, SECOND, Period, format_instant
+from moorage.domain.period import SECOND, Period, format_instant
 from moorage.domain.waitlist import Estimate
 from moorage.engine.overlay import exchanged
 from moorage.engine.starts import Starts
 from moorage.usecases.ahead import soonest
 from moorage.usecases.joint import find
 from moorage.usecases.waitlist.attempt import asker
+from moorage.usecases.waitlist.basis import basis, line_of
+from moorage.usecases.waitlist.obstacle import in_its_way
 from moorage.usecases.waitlist.starts import ahead_of, placeable, quota_refusal, starts_of
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     from moorage.usecases.ahead import Ahead
     from moorage.usecases.parts import Parts
 
-ESTIMATED: Final = 200
-"""Entries that are estimated: the first ones."""
 EACH: Final = SECOND
 """For the search for one of them."""
 EVERY: Final = 5.0
@@ -61,11 +61,11 @@ class Estimates:
         if began < self._next:
             return
         snapshot = self.parts.store.snapshot()
-        basis = _basis(snapshot, entries)
-        if basis == self._seen:
+        seen = _basis(snapshot, entries)
+        if seen == self._seen:
             return
         _round(self.parts, entries, snapshot, self.parts.limits.waitlist_time)
-        self._seen = basis
+        self._seen = seen
         now = self.parts.stopwatch()
         self._next = now + max(EVERY, (now - began) * REST)
 
@@ -74,7 +74,7 @@ def estimated(parts: Parts, entry_id: str) -> None:
     """Estimate one that has just come, and those before it that compete with it."""
     try:
         mine = parts.store.waitlist_entry(entry_id)
-        line = parts.store.in_line(Period(parts.store.now(), FOREVER), ESTIMATED)
+        line = line_of(parts.store)
         before = takewhile(lambda one: one.id != entry_id, line)
         some = [*(one for one in before if one.classes & mine.classes), mine]
         _round(parts, some, parts.store.snapshot(), parts.limits.waitlist_time, only=entry_id)
@@ -91,7 +91,7 @@ def _round(
     only: str | None = None,
 ) -> None:
     until = parts.stopwatch() + budget / SECOND
-    view = snapshot
+    view, line = snapshot, line_of(parts.store)
     for one in entries:
         if one.over_at(snapshot.taken_at):
             continue
@@ -100,7 +100,7 @@ def _round(
         else:
             found, note, view = _estimate(parts, one, view)
         if only is None or one.id == only:
-            _write(parts, one, found, note)
+            _write(parts, replace(one, estimate=found, estimate_note=note), one, line, snapshot)
 
 
 def _estimate(
@@ -174,14 +174,27 @@ def _taken(
     )
 
 
-def _write(parts: Parts, entry: WaitlistEntry, found: Estimate | None, note: str) -> None:
-    """Keep an estimate that says something else than the one before."""
-    if found == entry.estimate and note == entry.estimate_note:
+def _write(
+    parts: Parts,
+    found: WaitlistEntry,
+    before: WaitlistEntry,
+    line: Sequence[WaitlistEntry],
+    snapshot: Snapshot,
+) -> None:
+    """Keep what says something else than before, or is true of another state of the ledger."""
+    made_from = basis(parts.store, snapshot, line, before)
+    if made_from != before.estimated_from and before.estimated_from:
+        found = replace(found, why=in_its_way(parts, before, snapshot) or before.why)
+    after = replace(found, estimated_from=made_from)
+    if after == before:
         return
     now = parts.store.now()
-    after = replace(entry, estimate=found, estimate_note=note, estimated_at=now, updated_at=now)
+    told = (found.estimate, found.estimate_note, found.why)
+    if told != (before.estimate, before.estimate_note, before.why):
+        after = replace(after, updated_at=now)
+    after = replace(after, estimated_at=now)
     try:
-        parts.store.commit(Changeset((PutEntry(after, entry.generation),)))
+        parts.store.commit(Changeset((PutEntry(after, before.generation),)))
     except (ConcurrentUpdate, NotFound):
         return  # it has left, or somebody else was quicker
 

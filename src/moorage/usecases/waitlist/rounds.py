@@ -10,7 +10,8 @@ from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.waitlist import WaitsFor
 from moorage.usecases.waitlist.attempt import attempt
-from moorage.usecases.waitlist.estimates import ESTIMATED, Estimates
+from moorage.usecases.waitlist.basis import ESTIMATED
+from moorage.usecases.waitlist.estimates import Estimates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,6 +12,7 @@ from moorage.usecases.access import sees, visible_project
 from moorage.usecases.patience import again
 from moorage.usecases.ports import Page
 from moorage.usecases.waitlist.attempt import leave
+from moorage.usecases.waitlist.basis import basis, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,17 +34,22 @@ class Shown:
     entry: WaitlistEntry
     before: int
     now: Instant
+    current: bool
+    """Whether the ledger and the list are still what its estimate was made from."""
     dry_run: bool = False
 
 
 def shown(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -> Shown:
     """An entry with its place in the order."""
     now = store.now()
-    before = 0
+    before, current = 0, False
     if entry.state_at(now) is EntryState.WAITING:
         ahead = takewhile(lambda one: one.id != entry.id, store.in_line(entry.whole, COUNTED))
         before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in ahead)
-    return Shown(entry, before, now, dry_run)
+        if entry.estimate is not None:
+            found = basis(store, store.snapshot(), line_of(store), entry)
+            current = entry.estimated_from == found
+    return Shown(entry, before, now, current, dry_run)
 
 
 def own_entry(store: Store, caller: Caller, entry_id: str) -> WaitlistEntry:
