@@ -12,3 +12,11 @@ def test_a_body_in_parts_is_sent_whole(sizes: list[int]) -> None:
     parts = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
     assert b"".join(packed(parts)) == b"".join(parts)
     assert len(packed(parts)) <= 1 + sum(sizes) // 100_000
+
+
+def test_long_parts_are_sent_as_they_are() -> None:
+    long = bytes(400_000)
+    first, *rest = packed([b"[", long, b",", long, long, memoryview(long), b"]"])
+    assert first == b"["
+    assert [one for one in rest if one is long] == [long] * 3
+    assert b"".join(rest) == long + b"," + 3 * long + b"]"

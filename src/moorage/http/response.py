@@ -136,13 +136,20 @@ def _is_name(text: str) -> bool:
 
 
 def packed(parts: Sequence[bytes | memoryview]) -> list[bytes]:
-    """A body in one piece, or if it is large in several of a size that is quick to send."""
+    """A body in one piece, or if it is large in several of a size that is quick to send.
+
+    Bytes that are long enough are a piece by themselves, without a copy.
+    """
     if sum(map(len, parts)) <= _WHOLE:
         return [b"".join(parts)]
     found: list[bytes] = []
     some: list[bytes | memoryview] = []
     size = 0
     for part in parts:
+        if isinstance(part, bytes) and len(part) >= _PIECE:
+            found += [b"".join(some), part] if some else [part]
+            some, size = [], 0
+            continue
         some.append(part)
         size += len(part)
         if size >= _PIECE:

@@ -63,8 +63,7 @@ class Fragments:
                 parts.append(b"".join(pieces))
                 pieces = []
             if together:
-                ends = joined.ends
-                parts.append(memoryview(joined.text)[ends[some[0]] : ends[some[-1] + 1]])
+                parts.append(joined.between(some[0], some[-1] + 1))
         if pieces:
             parts.append(b"".join(pieces))
         if parts:
@@ -93,6 +92,13 @@ class _Joined:
     ends: list[int]
     """[i] where the piece before item i ends, and its own begins."""
     _single: list[bytes] | None = None
+
+    def between(self, start: int, end: int) -> Text:
+        """Neighbouring pieces; all of them are the text itself, which is sent without a copy."""
+        first, last = self.ends[start], self.ends[end]
+        if last - first == len(self.text):
+            return self.text
+        return memoryview(self.text)[first:last]
 
     def single(self) -> list[bytes]:
         """The pieces one by one; kept once somebody has wanted some that do not stand together."""
