@@ -1,6 +1,7 @@
 """Listings on narrow terminals: they wrap, or are wider, and lose nothing."""
 
 import io
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,9 +9,11 @@ from hypothesis import strategies as st
 
 from moorage.cli import told
 from moorage.cli.columns import chosen
+from moorage.cli.event import what
 from moorage.cli.member import listed
 from moorage.cli.output import Shown, draw, stack, table
 from moorage.cli.times import minute
+from moorage.client.events import Event
 from moorage.client.structs import Member
 
 LEASES = table(
@@ -107,3 +110,20 @@ def test_every_word_of_every_cell_is_to_be_read(cells: list[list[str]], columns:
         *(w for row in cells for c in row for w in c.split()),
     ]
     assert shown == sorted(words)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"role": "crew", "now": 0, "before": 5, "below": 3}, "crew 5 -> 0 (below 3)"),
+        ({"flavor": "s1", "zone": "z1", "now": 12, "below": 13}, "s1 of z1 - -> 12 (below 13)"),
+        (
+            {"resource_class": "VCPU", "before": 0.88, "now": 0.95, "above_share": 0.9},
+            "VCPU 0.88 -> 0.95 (above 0.9)",
+        ),
+    ],
+)
+def test_a_threshold_says_what_was_measured_and_the_bound(more: dict[str, Any], said: str) -> None:
+    crossed = "above" if "above_share" in more else "below"
+    body = {"zone": None, "before": None, "above_share": None, **more, "crossed": crossed}
+    assert what(Event("1", "capacity.threshold", "2026-11-21T00:00:00Z", body=body)) == said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, as_json, moment, short, table
@@ -12,7 +12,7 @@ from moorage.client.lookup import UUID
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -50,11 +50,20 @@ def _row(one: Event) -> tuple[str, ...]:
 def what(one: Event) -> str:
     """`name shop, missing 1`: what says most of an event's body."""
     body = one.body
-    if {"role", "now", "below"} <= body.keys():  # `worker 5 -> 0 (below 3)`
-        before = "-" if body.get("before") is None else body["before"]
-        return f"{body['role']} {before} -> {body['now']} ({body['crossed']} {body['below']})"
+    if {"crossed", "now"} <= body.keys():
+        return _crossing(body)
     said = {name: body[name] for name in _SAID if body.get(name)}
     return ", ".join(f"{name} {_word(value)}" for name, value in said.items())
+
+
+def _crossing(body: Mapping[str, Any]) -> str:
+    """`worker 5 -> 0 (below 3)`, `VCPU of az1 0.88 -> 0.93 (above 0.9)`: what is measured."""
+    shared = body.get("above_share") is not None and body.get("resource_class") is not None
+    bound = body["above_share"] if shared else body.get("below")
+    measured = body.get("role") or body.get("flavor") or body.get("resource_class")
+    zone = f" of {body['zone']}" if body.get("zone") else ""
+    before = "-" if body.get("before") is None else body["before"]
+    return f"{measured}{zone} {before} -> {body['now']} ({body['crossed']} {bound})"
 
 
 def _word(value: object) -> str:

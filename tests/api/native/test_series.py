@@ -202,6 +202,32 @@ def test_it_is_extended_at_its_end_all_or_none(service: Service) -> None:
     assert (error["limit"], error["used"], error["requested"]) == (12, 8, 5)
 
 
+def test_who_extends_it_to_a_date_that_it_reaches_hears_until_when_it_is_there(
+    service: Service,
+) -> None:
+    series = made(service, wanted())
+    for date, said in (
+        (
+            DATES[2],
+            f"exist already: the series is there until number 5, which starts on {DATES[4]}",
+        ),
+        ("2026-12-13", f"which starts on {DATES[4]}; the next would start on 2026-12-14"),
+    ):
+        answer = extended(service, series, until_date=date)
+        assert refused(answer, 400, "invalid_description")["detail"].endswith(said)
+
+
+def test_what_has_started_is_not_cancelled_though_no_worker_has_looked(service: Service) -> None:
+    series = made(service, wanted())
+    path = f"/series/{series['id']}"
+    service.clock.set(parse_instant("2026-12-07T09:00:00Z"))
+    assert shown(service, series)["occurrences"][0]["status"] != "active"
+    error = refused(service.call("DELETE", path, query={"only": 1}), 409, "wrong_state")
+    assert "occurrence 1 is started" in error["detail"]
+    answer = service.call("DELETE", path)
+    assert [one["index"] for one in answer.json["cancelled"]] == [2, 3, 4, 5]
+
+
 def test_what_has_not_started_is_cancelled(service: Service) -> None:
     series = made(service, wanted())
     path = f"/series/{series['id']}"

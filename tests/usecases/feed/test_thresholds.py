@@ -163,6 +163,6 @@ def test_capacity_is_told_to_operators_by_number_and_by_share(post: Post) -> Non
     fill(service)
     looked(service, thresholds)
     number, share = told(service, "capacity.threshold")
-    assert (number["flavor"], number["now"], number["crossed"]) == ("m1.xlarge", 0, "over")
-    assert (share["resource_class"], share["now"], share["crossed"]) == ("VCPU", 1.0, "over")
+    assert (number["flavor"], number["now"], number["crossed"]) == ("m1.xlarge", 0, "below")
+    assert (share["resource_class"], share["now"], share["crossed"]) == ("VCPU", 1.0, "above")
     assert number["before"] > 3

@@ -68,6 +68,20 @@ def test_servers_without_an_end_are_counted(world: Make) -> None:
     assert booked(told) == ["servers without an end", "servers past their end"]
 
 
+def test_servers_that_yield_anyway_are_told_apart(world: Make) -> None:
+    here = world(16, 16)
+    here.server(10)
+    here.server(2, preemptible=True)
+    here.server(2, preemptible=True)
+    told = refused(lambda: here.lease(30, 33, vcpu=16, members=2))
+    assert booked(told) == ["servers without an end"]
+    assert told.conflicts[0].facts == (("servers without an end", 1), ("preemptible servers", 2))
+    soon = world(4)
+    soon.server(4, preemptible=True)
+    told = refused(lambda: soon.lease(0.01, 1, vcpu=4))
+    assert booked(told) == ["preemptible servers"], "who needs notice is in the way of a lease soon"
+
+
 def test_what_no_fleet_of_ours_could_hold_is_no_matter_of_time(world: Make) -> None:
     here = world(16)
     here.lease(1, 3)

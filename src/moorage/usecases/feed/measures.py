@@ -174,7 +174,7 @@ def capacity(parts: Parts, one: Subscription, snapshot: Snapshot, last: Last) ->
     among = _zone(snapshot, asked.zone)
     if asked.above_share is not None and asked.resource_class is not None:
         measured = round(used_share(snapshot, asked.resource_class, among), 4)
-        crossed = measured > asked.above_share
+        crossed, side = measured > asked.above_share, "above"
     else:
         amounts = (
             parts.store.flavor(asked.flavor).resources
@@ -182,7 +182,7 @@ def capacity(parts: Parts, one: Subscription, snapshot: Snapshot, last: Last) ->
             else {str(asked.resource_class): 1}
         )
         measured = fitting(snapshot, amounts, among)
-        crossed = measured < (asked.below or 0)
+        crossed, side = measured < (asked.below or 0), "below"
     before = last.get(f"{one.id} {CAPACITY}")
     last[f"{one.id} {CAPACITY}"] = measured
     if bool(one.standing.get(CAPACITY, 0)) == crossed:
@@ -196,7 +196,7 @@ def capacity(parts: Parts, one: Subscription, snapshot: Snapshot, last: Last) ->
         "now": measured,
         "below": asked.below,
         "above_share": asked.above_share,
-        "crossed": "over" if crossed else "back",
+        "crossed": side if crossed else "back",
         "subscription": one.id,
     }
     event = Happened(CAPACITY, one.project_id, one.id, one.generation, body)

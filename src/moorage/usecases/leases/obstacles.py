@@ -42,6 +42,7 @@ _LEASES: Final = 5
 _OPEN: Final = "servers without an end"
 _LATE: Final = "servers that end after it begins"
 _OVERRUN: Final = "servers past their end"
+_YIELDING: Final = "preemptible servers"
 
 
 def in_time(
@@ -78,15 +79,14 @@ def in_time(
     empty = emptied(built.request, built)
     if Oracle(parts.solver, lambda: seconds).feasible(empty.problem) is not True:
         return explanation
-    counts = _counts(there, snapshot)
-    mine = built.request.project_id
-    elements = booked(leases, (what for what, _ in counts), mine, operator=operator)
-    conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
+    conflict = _conflict(built, snapshot, there, leases, operator=operator)
     return replace(
         explanation,
         verdict=INFEASIBLE,
         stage=Stage.TIME,
-        conflicts=(conflict, *explanation.conflicts) if elements else explanation.conflicts,
+        conflicts=(conflict, *explanation.conflicts)
+        if conflict.elements
+        else explanation.conflicts,
     )
 
 
@@ -102,15 +102,8 @@ def there_by_now(
         operator: whether who asks may know other projects' leases by their ids.
     """
     there = list(others(built, snapshot))
-    counts = _counts(there, snapshot)
-    mine = built.request.project_id
-    elements = booked(
-        leases_of(parts, there), (what for what, _ in counts), mine, operator=operator
-    )
-    if not elements:
-        return None
-    conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
-    return in_vain(parts, built, snapshot, (conflict,))
+    conflict = _conflict(built, snapshot, there, leases_of(parts, there), operator=operator)
+    return in_vain(parts, built, snapshot, (conflict,)) if conflict.elements else None
 
 
 def kept_out(
@@ -135,15 +128,27 @@ def kept_out(
         operator: whether who asks may know other projects' leases by their ids.
     """
     there = list(_beside(built, snapshot, staying, period))
-    counts = _counts(there, snapshot)
-    mine = built.request.project_id
     begins, ends = format_instant(period.start), format_instant(period.end)
-    elements = (
-        *booked(leases_of(parts, there), (what for what, _ in counts), mine, operator=operator),
-        Element(STAY, f"{_where(len(staying))}, from {begins} to {ends}"),
-    )
-    conflict = Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
+    stay = Element(STAY, f"{_where(len(staying))}, from {begins} to {ends}")
+    leases = leases_of(parts, there)
+    conflict = _conflict(built, snapshot, there, leases, stay, operator=operator)
     return in_vain(parts, built, snapshot, (conflict,))
+
+
+def _conflict(
+    built: Built,
+    snapshot: Snapshot,
+    there: list[Booking],
+    leases: list[Lease],
+    *more: Element,
+    operator: bool,
+) -> Conflict:
+    """Who is there; preemptible ones are in the way where nobody else is."""
+    counts = _counts(there, snapshot)
+    firm = [what for what, _ in counts if what != _YIELDING]
+    named = firm if firm or leases else [what for what, _ in counts]
+    elements = (*booked(leases, named, built.request.project_id, operator=operator), *more)
+    return Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
 
 
 def _where(places: int) -> str:
@@ -284,14 +289,14 @@ def _called(lease: Lease, project_id: str, *, operator: bool) -> str:
 def _counts(there: list[Booking], snapshot: Snapshot) -> list[tuple[str, int]]:
     """How many consumers of each sort are in the way, beside leases."""
     now = snapshot.taken_at
-    sorts: dict[str, set[str]] = {_OPEN: set(), _LATE: set(), _OVERRUN: set()}
+    sorts: dict[str, set[str]] = {_OPEN: set(), _LATE: set(), _OVERRUN: set(), _YIELDING: set()}
     for one in there:
         if one.state is BookingState.RESERVED:
             continue
-        if one.period.end == FOREVER:
-            sorts[_OPEN].add(one.consumer)
-        elif one.period.end <= now:
+        if one.period.end <= now:
             sorts[_OVERRUN].add(one.consumer)
+        elif one.period.end == FOREVER:
+            sorts[_YIELDING if one.preemptible else _OPEN].add(one.consumer)
         else:
             sorts[_LATE].add(one.consumer)
     return [(what, len(consumers)) for what, consumers in sorts.items() if consumers]

@@ -116,7 +116,7 @@ def _cancelled(parts: Parts, caller: Caller, lease: Lease, *, dry_run: bool) -> 
             return cancel_lease(parts, caller, lease.id, lease.generation, dry_run=dry_run)
         except StaleGeneration:
             lease = parts.store.lease(lease.id)
-            if lease.state not in _UNBEGUN:
+            if _begun(parts.store, lease):
                 return None
     raise Busy("others changed the leases of the series too often meanwhile")
 
@@ -129,14 +129,19 @@ def _chosen(
     if only is not None:
         if only not in every:
             raise NotFound("occurrence", f"{only} of series {series.name}")
-        if every[only].state not in _UNBEGUN:
-            raise WrongState(
-                f"occurrence {only} is {every[only].state}: it is {every[only].called}"
-            )
-        return [every[only]]
+        lease = every[only]
+        if _begun(store, lease):
+            state = "started" if lease.state in _UNBEGUN else lease.state
+            raise WrongState(f"occurrence {only} is {state}: it is {lease.called}")
+        return [lease]
     chosen = [
-        one for index, one in every.items() if one.state in _UNBEGUN and index >= (since or 1)
+        one for index, one in every.items() if index >= (since or 1) and not _begun(store, one)
     ]
     if not chosen:
         raise WrongState("no occurrence is left that has not started")
     return chosen
+
+
+def _begun(store: Store, lease: Lease) -> bool:
+    """Whether its time has come, also where no worker has looked yet."""
+    return lease.state not in _UNBEGUN or lease.terms.period.start <= store.now()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -69,7 +69,7 @@ def slots(
     found = list(_found(limits, recurrence, terms, extent, after))
     wanted = found if not after else found[1:]
     if not wanted:
-        raise InvalidDescription("there is no occurrence until then", path="series.until_date")
+        raise InvalidDescription(_none(recurrence, extent, after), path="series.until_date")
     for one in wanted:
         checked_end(limits, terms.moved(one.period), now)
     for one, other in pairwise(found):
@@ -97,6 +97,19 @@ def _found(
         if index >= after:
             found.append(Slot(index, Period(start, start + length)))
     return found
+
+
+def _none(recurrence: Recurrence, extent: Extent, after: int) -> str:
+    """Why a calendar gives no occurrence up to a date: there is none, or they are there already."""
+    if not after:
+        return "there is no occurrence until then"
+    zone = zone_of(recurrence.zone)
+    dates = [wall_of(one, zone).date() for one in islice(recurrence.starts(zone), after + 1)]
+    there = f"the series is there until number {after}, which starts on {dates[after - 1]}"
+    if extent.until is not None and extent.until < dates[after - 1]:
+        return f"all occurrences until then exist already: {there}"
+    follows = f"; the next would start on {dates[after]}" if len(dates) > after else ""
+    return f"no further occurrence until then: {there}{follows}"
 
 
 def _too_many(limits: Limits, wanted: int, after: int) -> LimitExceeded:
