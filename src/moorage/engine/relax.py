@@ -69,14 +69,50 @@ def relaxations(built: Built, cores: Sequence[Core], oracle: Oracle) -> tuple[Re
     Of several values of one field only the nearest is named.
     """
     touched = _Touched(built, cores)
-    first = sorted(
-        chain(touched.fewer(), touched.weaker(), touched.filters()), key=lambda one: one.cost
-    )
-    return _verified(built, first, oracle) or _verified(built, touched.soft(), oracle)
+
+    def fits(request: EnsembleRequest) -> bool:
+        return _fits(built, request, oracle)
+
+    found = _verified(touched.first(), fits, oracle.remaining)
+    return found or _verified(touched.soft(), fits, oracle.remaining)
+
+
+def nearer(
+    built: Built,
+    cores: Sequence[Core],
+    known: Sequence[Relaxation],
+    granted: Callable[[EnsembleRequest], bool],
+    remaining: Callable[[], float],
+) -> tuple[Relaxation, ...]:
+    """The same where others make room for the changed request, which its problem does not say.
+
+    Args:
+        built: the problem that has no answer.
+        cores: the conflicts in it.
+        known: what helps with everybody where he is.
+        granted: whether a changed request is granted.
+        remaining: seconds left; past them what is known stays.
+    """
+    touched = _Touched(built, cores)
+    least = {_direction(one.change): one for one in known if one.cost < _SOFT_COST}
+
+    def cheaper(one: Candidate) -> bool:
+        key = _direction(one.change)
+        return key not in least or one.cost < least[key].cost
+
+    found = _verified(filter(cheaper, touched.first()), granted, remaining)
+    if not (found or known):
+        return _verified(touched.soft(), granted, remaining)
+    if not (found or least):
+        return tuple(known)
+    least |= {_direction(one.change): one for one in found}
+    return tuple(sorted(least.values(), key=lambda one: one.cost)[:MOST])
 
 
 def _verified(
-    built: Built, candidates: Iterable[Candidate], oracle: Oracle
+    candidates: Iterable[Candidate],
+    fits: Callable[[EnsembleRequest], bool],
+    remaining: Callable[[], float],
 ) -> tuple[Relaxation, ...]:
     found: dict[tuple[str, str, str, bool], Relaxation] = {}
     solves = 0
@@ -84,23 +120,27 @@ def _verified(
         key = _direction(one.change)
         if key in found:
             continue
-        if len(found) == MOST or solves == MOST_SOLVES or oracle.remaining() <= 0:
+        if len(found) == MOST or solves == MOST_SOLVES or remaining() <= 0:
             break
         solves += 1
-        if _fits(built, one.request, oracle):
-            least = _least(built, one, oracle)
+        if fits(one.request):
+            least = _least(one, fits, remaining)
             found[key] = Relaxation(change=least.change, cost=least.cost)
     return tuple(sorted(found.values(), key=lambda one: one.cost))
 
 
-def _least(built: Built, hit: Candidate, oracle: Oracle) -> Candidate:
+def _least(
+    hit: Candidate,
+    fits: Callable[[EnsembleRequest], bool],
+    remaining: Callable[[], float],
+) -> Candidate:
     """The cheapest that fits between the last step that did not and one that does, by halves."""
     if hit.nearer is None or hit.beyond is None:
         return hit
     best, short = hit, hit.beyond
-    while best.cost - short > 1 and oracle.remaining() > 0:
+    while best.cost - short > 1 and remaining() > 0:
         middle = hit.nearer((best.cost + short) // 2)
-        if _fits(built, middle.request, oracle):
+        if fits(middle.request):
             best = middle
         else:
             short = middle.cost
@@ -149,6 +189,11 @@ class _Touched:
         roles |= {m.role for rule in self.rules for edge in rule.edges for m in edge}
         self.roles = [role for role in built.request.roles if role.name in roles]
         self.parts = {(one.kind, one.name) for one in parts}
+
+    def first(self) -> list[Candidate]:
+        """Everything but the last resort, the cheapest first."""
+        every = chain(self.fewer(), self.weaker(), self.filters())
+        return sorted(every, key=lambda one: one.cost)
 
     def weaker(self) -> Iterator[Candidate]:
         """What the policies propose themselves."""

@@ -11,18 +11,20 @@ from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import SECOND
 from moorage.engine.conflicts import Core, Oracle, emptied
 from moorage.engine.instance import dumps_built
-from moorage.engine.relax import relaxations
+from moorage.engine.relax import nearer, relaxations
 from moorage.engine.whynot import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from moorage.domain.requests import EnsembleRequest
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
     from moorage.engine.whynot import WhyNot
     from moorage.usecases.parts import Parts
     from moorage.usecases.ports import Caller
     from moorage.usecases.proposal import Naming
+    from moorage.usecases.trial import Otherwise
 
 
 def refusal(
@@ -107,6 +109,47 @@ def explained_of_empty(
     helping += [replace(one, result=EMPTY) for one in others]
     why = _explanation(parts, snapshot, found)
     return replace(why, stage=Stage.STATIC, relaxations=tuple(helping))
+
+
+UNTRIED: Final = "more may fit if leases move for it: that was not searched to the end"
+"""Said where time ran out before."""
+
+_SHARE: Final = 4
+"""The part of the time for an explanation that may go into `nearest`: one in so many."""
+
+
+def nearest(parts: Parts, why: Explanation, built: Built, otherwise: Otherwise) -> Explanation:
+    """The explanation with relaxations for which others make room, where these ask for less.
+
+    Args:
+        parts: the budget, and the stopwatch.
+        why: with what helps while everybody is where he is, and the conflicts of the problem.
+        built: the problem that has no answer.
+        otherwise: the same request with something else in it.
+    """
+    budget = parts.limits.explanation_budget / SECOND / _SHARE
+    if budget <= 0 or not otherwise.helps(built.request):
+        return why
+    until, sure = parts.stopwatch() + budget, True
+
+    def remaining() -> float:
+        return until - parts.stopwatch()
+
+    def granted(request: EnsembleRequest) -> bool:
+        nonlocal sure
+        found = otherwise.granted(request, remaining())
+        sure = sure and found is not None
+        return found is True
+
+    cores = [Core(one.elements, one.minimal) for one in why.conflicts]
+    known = [one for one in why.relaxations if one.result != EMPTY]
+    found = nearer(built, cores, known, granted, remaining)
+    named = {str(one.change) for one in found}
+    others = (one for one in why.relaxations if one.result == EMPTY)
+    every = (*found, *(one for one in others if str(one.change) not in named))
+    if not (sure and remaining() > 0):
+        return replace(why, relaxations=every, note=UNTRIED)
+    return replace(why, relaxations=every, note="" if found else why.note)
 
 
 def _budget(parts: Parts) -> Callable[[], float]:

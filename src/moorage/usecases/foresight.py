@@ -1,11 +1,12 @@
 """What a refusal offers beyond relaxations: when it fits, how much of it does now, and where else.
 
-Each is found by a search for the changed request, within a part of the time for explanations.
+Each is found by a search for the changed request, for which others make room as they would if it
+were asked for, within a part of the time for explanations.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ from moorage.engine.build import state
 from moorage.engine.conflicts import Oracle
 from moorage.policies.fence import Fence
 from moorage.usecases.ahead import soonest
+from moorage.usecases.explain import UNTRIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from moorage.engine.starts import Starts
     from moorage.usecases.ahead import Ahead
     from moorage.usecases.parts import Parts
+    from moorage.usecases.trial import Otherwise
 
 ZONE: Final = "zone"
 """The level whose domains are named to whoever asks for one of them."""
@@ -43,6 +46,7 @@ def foreseen(  # noqa: PLR0913 - what was refused, where, and what is looked at 
     why: Explanation,
     ahead: Ahead,
     built: Built,
+    otherwise: Otherwise | None,
     starts: Starts,
     *,
     lead: Duration = 0,
@@ -55,13 +59,18 @@ def foreseen(  # noqa: PLR0913 - what was refused, where, and what is looked at 
         why: of a request of which nobody stands anywhere yet.
         ahead: what was asked, for any window.
         built: the problem that has no answer.
+        otherwise: the request that it is of, with something else in it; None: nobody moves for it.
         starts: the range whose first start was refused.
         lead: how long after the beginning of what is booked the tenant's time begins.
         cleaning: how long before the end of it the tenant's ends.
     """
     budget = parts.limits.explanation_budget // _SHARE
-    largest = _listed(why) or _largest(built, _oracle(parts, budget // _REST, ahead.seed))
-    zones = tuple(_zones(built, _oracle(parts, budget // _REST, ahead.seed)))
+    asking = otherwise if otherwise is not None and otherwise.helps(built.request) else None
+    judge = _Judge(built, _oracle(parts, budget // _REST, ahead.seed), asking)
+    largest = _listed(why) or _largest(judge)
+    why = why if judge.sure else replace(why, note=UNTRIED)
+    zoning = _Judge(built, _oracle(parts, budget // _REST, ahead.seed), asking)
+    zones = tuple(one for one, request in _zones(built) if zoning.fits(request))
     sought = soonest(parts, ahead, starts, time_limit=budget, later=True)
     if sought.start is None:
         return replace(why, largest=largest, zones=zones)
@@ -87,26 +96,54 @@ def _listed(why: Explanation) -> Largest | None:
     return None
 
 
-def _largest(built: Built, oracle: Oracle) -> Largest | None:
+@dataclass(eq=False)
+class _Judge:
+    """Says of changed requests whether they fit: with everybody where he is, or as granted."""
+
+    built: Built
+    oracle: Oracle
+    otherwise: Otherwise | None
+    sure: bool = True
+    """Whether it is known of each that does not fit that nobody can make room for it."""
+
+    def stays(self, request: EnsembleRequest) -> bool:
+        """Whether it fits with everybody where he is."""
+        built = state(request, self.built.terrain, closed=self.built.closed)
+        return self.oracle.feasible(built.problem) is True
+
+    def fits(self, request: EnsembleRequest) -> bool:
+        """Whether it fits."""
+        if self.stays(request):
+            return True
+        if self.otherwise is None:
+            return False
+        granted = self.otherwise.granted(request, self.oracle.remaining())
+        self.sure = self.sure and granted is not None
+        return granted is True
+
+
+def _largest(judge: _Judge) -> Largest | None:
     """The most members of the only role that fit; by halves, so a gap in between may be missed."""
-    request = built.request
+    request = judge.built.request
     roles = {member.role for member in request.members}
     named = {one.member for policy in request.policies for one in policy.members}
     if len(roles) != 1 or named & set(request.members):
         return None
-    few, many = 0, len(request.members)
-    while many - few > 1:
-        middle = (few + many) // 2
-        fewer = replace(request, members=tuple(sorted(request.members)[:middle]))
-        if oracle.feasible(_restated(built, fewer).problem):
-            few = middle
-        else:
-            many = middle
-    return Largest(next(iter(roles)), few, len(request.members)) if few else None
+    every = sorted(request.members)
+    few = 0
+    for fits in (judge.stays, judge.fits):
+        many = len(every)
+        while many - few > 1:
+            middle = (few + many) // 2
+            if fits(replace(request, members=tuple(every[:middle]))):
+                few = middle
+            else:
+                many = middle
+    return Largest(next(iter(roles)), few, len(every)) if few else None
 
 
-def _zones(built: Built, oracle: Oracle) -> Iterator[str]:
-    """Zones that would do instead of those that one of its fences names."""
+def _zones(built: Built) -> Iterator[tuple[str, EnsembleRequest]]:
+    """Zones that may do instead of those that one of its fences names, each with its request."""
     topology = built.terrain.topology
     for statement in built.request.policies:
         asked = statement.parameters.get("domains")
@@ -124,8 +161,7 @@ def _zones(built: Built, oracle: Oracle) -> Iterator[str]:
             if tree in trees and domain.level == ZONE and name not in names
         )
         for zone in others[:_ZONES]:
-            if oracle.feasible(_restated(built, _fenced(built.request, statement, zone)).problem):
-                yield zone
+            yield zone, _fenced(built.request, statement, zone)
 
 
 def _fenced(request: EnsembleRequest, statement: PolicyStatement, zone: str) -> EnsembleRequest:
@@ -134,7 +170,3 @@ def _fenced(request: EnsembleRequest, statement: PolicyStatement, zone: str) -> 
     other = replace(statement, parameters=parameters)
     policies = tuple(other if one is statement else one for one in request.policies)
     return replace(request, policies=policies)
-
-
-def _restated(built: Built, request: EnsembleRequest) -> Built:
-    return state(request, built.terrain, closed=built.closed)

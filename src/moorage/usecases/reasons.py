@@ -11,14 +11,14 @@ from moorage.engine.relax import MOST
 from moorage.engine.starts import Starts
 from moorage.engine.whynot import NO_SMALL_CHANGE
 from moorage.usecases.ahead import Ahead
-from moorage.usecases.explain import explained
+from moorage.usecases.explain import UNTRIED, explained, nearest
 from moorage.usecases.foresight import foreseen
 from moorage.usecases.leases.instead import TIME, instead, shorter
 from moorage.usecases.leases.obstacles import in_time, kept_out
 from moorage.usecases.leases.outrank import sufficient
 from moorage.usecases.looking import seen
 from moorage.usecases.proposal import Promise
-from moorage.usecases.trial import Trial
+from moorage.usecases.trial import Otherwise, Trial
 
 if TYPE_CHECKING:
     from moorage.domain.explain import Explanation, Relaxation, Window
@@ -89,7 +89,8 @@ def _ahead(
     )
     first = max(period.start, now)
     starts = Starts(first, max(first, last), length)
-    why = foreseen(parts, why, ahead, look.built, starts, lead=lead, cleaning=cleaning)
+    otherwise = Otherwise(parts, proposal, ask, sight)
+    why = foreseen(parts, why, ahead, look.built, otherwise, starts, lead=lead, cleaning=cleaning)
     earliest = why.earliest
     if earliest is None or proposal.promise is not None:
         return why
@@ -122,19 +123,21 @@ def _reasons(parts: Parts, proposal: Proposal, ask: Ask, look: Look, sight: Sigh
     built, snapshot, operator = look.built, sight.snapshot, proposal.operator
     if look.clash:
         why = kept_out(parts, built, snapshot, look.staying, look.period, operator=operator)
-        return replace(why, relaxations=shorter(parts, proposal, ask, built, sight))
+        less = shorter(parts, proposal, ask, built, sight)
+        return replace(why, relaxations=less.relaxations, note="" if less.sure else UNTRIED)
     timely = None
     if proposal.promise is None and not ask.as_before:
         timely = instead(parts, proposal, ask, built, sight)
         if timely.explanation is not None:
             return timely.explanation
     why = explained(parts, built, snapshot, seed=ask.seed)
+    why = nearest(parts, why, built, Otherwise(parts, proposal, ask, sight))
     lease = proposal.promise is not None
     why = in_time(parts, why, built, snapshot, operator=operator, lease=lease)
-    if timely is not None:
-        found = timely.relaxations
-    else:
-        found = shorter(parts, proposal, ask, built, sight) if why.stage is Stage.TIME else ()
-    if not found:
+    if timely is None and why.stage is Stage.TIME:
+        timely = shorter(parts, proposal, ask, built, sight)
+    if timely is None or (timely.sure and not timely.relaxations):
         return why
-    return replace(why, relaxations=(*found, *why.relaxations)[:MOST], note="")
+    note = why.note if why.note == UNTRIED or not timely.relaxations else ""
+    note = note if timely.sure else UNTRIED
+    return replace(why, relaxations=(*timely.relaxations, *why.relaxations)[:MOST], note=note)

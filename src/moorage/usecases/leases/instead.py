@@ -1,6 +1,7 @@
 """What a stay that is refused could be instead: shorter, preemptible, or later.
 
-Each change is looked for as the changed request would be, so it fits once it is asked for.
+Each change is looked for as the changed request would be, for which leases that have not started
+may move, so it fits once it is asked for.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from moorage.usecases.leases.obstacles import (
     leases_of,
     others,
 )
+from moorage.usecases.leases.planned import planned_times
 from moorage.usecases.looking import Looking
 from moorage.usecases.proposal import Promise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.explain import Explanation
@@ -52,8 +54,10 @@ class Instead:
     """What would do, and whether time alone is in the way."""
 
     relaxations: tuple[Relaxation, ...]
-    explanation: Explanation | None
+    explanation: Explanation | None = None
     """Given where the stay fits until a lease begins: that is the whole reason then."""
+    sure: bool = True
+    """Whether each change that was tried was settled in time."""
 
 
 def instead(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sight) -> Instead:
@@ -69,26 +73,43 @@ def instead(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sig
     there = list(others(built, sight.snapshot))
     leases, away = leases_of(parts, there), departures(built, sight.snapshot)
     if not (leases or away):
-        return Instead((), None)
+        return Instead(())
     trying = _Trying(parts, proposal, ask, sight)
-    until = trying.longest({one.period.start for one in there} | away)
+    planned = _planned(built, sight)
+    begins = {one.period.start for one in there} | {one.start for one in planned.values()}
+    until = trying.longest(begins | away)
     sure = trying.sure
     found = tuple(trying.relaxations(until, leases))
     starting = [one for one in leases if one.terms.occupied.start == until]
+    starting = starting or _starting(parts, planned, until)
     if not (starting and sure):
-        return Instead(found, None)
+        return Instead(found, sure=trying.sure)
     elements = (
         *beginning(starting, built.request.project_id, operator=proposal.operator),
         Element(STAY, _wanted(ask, len(built.request.members) - len(built.request.fixed))),
     )
     conflict = Conflict(elements, ("",) * len(elements), minimal=False)
     told = in_vain(parts, built, sight.snapshot, (conflict,))
-    return Instead(found, replace(told, relaxations=found))
+    return Instead(found, replace(told, relaxations=found), trying.sure)
 
 
-def shorter(
-    parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sight
-) -> tuple[Relaxation, ...]:
+def _planned(built: Built, sight: Sight) -> Mapping[str, Period]:
+    """When the leases of the request's time are that may move for it, by their decisions.
+
+    Those on other hosts count, too: one that moves may meet them.
+    """
+    times = planned_times(sight.snapshot, built.request.own_consumers)
+    return {id_: one for id_, one in times.items() if one.overlaps(built.request.period)}
+
+
+def _starting(parts: Parts, planned: Mapping[str, Period], at: Instant | None) -> list[Lease]:
+    """The leases of these that begin at an instant."""
+    decisions = [parts.store.decision(id_) for id_, one in planned.items() if one.start == at]
+    ids = sorted({one.lease_id for one in decisions if one.lease_id is not None})
+    return [parts.store.lease(one) for one in ids]
+
+
+def shorter(parts: Parts, proposal: Proposal, ask: Ask, built: Built, sight: Sight) -> Instead:
     """What of a lease could be shorter so that it fits: its lead, its cleaning, or itself.
 
     Each alone: the longest lead and cleaning, and the latest end of the lease or its extension.
@@ -102,11 +123,14 @@ def shorter(
     """
     promise = proposal.promise
     if promise is None or proposal.unasked:
-        return ()
+        return Instead(())
     trying = _Trying(parts, proposal, ask, sight)
-    there = list(others(built, sight.snapshot))
-    away = departures(built, sight.snapshot)
-    return tuple(trying.shorter(promise, there, {one.period.start for one in there} | away))
+    there, planned = list(others(built, sight.snapshot)), _planned(built, sight).values()
+    begins = {one.period.start for one in there} | {one.start for one in planned}
+    begins |= departures(built, sight.snapshot)
+    now = sight.snapshot.taken_at
+    ends = {one.occupies_until(now) for one in there} | {one.end for one in planned}
+    return Instead(tuple(trying.shorter(promise, ends, begins)), sure=trying.sure)
 
 
 def _wanted(ask: Ask, count: int) -> str:
@@ -134,19 +158,21 @@ class _Trying:
         now, end = self._sight.snapshot.taken_at, self._ask.until or FOREVER
         soonest = now + self._parts.limits.notice
         starts = sorted(one for one in begins if soonest <= one < end)
-        if not starts or not self._until(starts[0]):
-            return None
-        # A stay that fits is fit to be shorter: the first that does not fit parts them.
-        beyond = bisect_left(starts, True, lo=1, key=lambda start: not self._until(start))  # noqa: FBT003
-        return starts[beyond - 1]
+        last = self._last
+        # First with everybody where he is, which is soon known; what is left is for the others.
+        fit = _reached(starts, 0, self._plainly_until)
+        self._last -= (last - self._parts.stopwatch()) / _SHARE
+        fit = _reached(starts, fit, self._until)
+        self._last = last
+        return starts[fit - 1] if fit else None
 
     def shorter(
-        self, promise: Promise, there: list[Booking], begins: set[Instant]
+        self, promise: Promise, ends: set[Instant], begins: set[Instant]
     ) -> Iterator[Relaxation]:
         """The parts of a lease that fits where one of them is shorter."""
         if not self._sight.stand.places:  # the lead and cleaning of one that is there stay
             for field, has, fits in (
-                ("lead", promise.lead, self._longest_lead(promise, there)),
+                ("lead", promise.lead, self._longest_lead(promise, ends)),
                 ("cleaning", promise.cleaning, self._longest_cleaning(promise, begins)),
             ):
                 if fits is not None:
@@ -156,11 +182,11 @@ class _Trying:
             before, after = promise.period.end - promise.cleaning, end - promise.cleaning
             yield _relaxation("end", format_instant(before), format_instant(after), 1)
 
-    def _longest_lead(self, promise: Promise, there: list[Booking]) -> Duration | None:
+    def _longest_lead(self, promise: Promise, leave: set[Instant]) -> Duration | None:
         """The longest lead, beginning as others end, with which a lease's places are to be had."""
-        now, period = self._sight.snapshot.taken_at, promise.period
+        period = promise.period
         start = period.start + promise.lead
-        ends = sorted({u for o in there if period.start < (u := o.occupies_until(now)) <= start})
+        ends = sorted(one for one in leave if period.start < one <= start)
 
         def fits(since: Instant) -> bool:
             less = replace(promise, period=Period(since, period.end), lead=start - since)
@@ -213,8 +239,7 @@ class _Trying:
         return self._promised(replace(promise, period=period, expires_at=expires_at))
 
     def _promised(self, less: Promise) -> bool:
-        # A lease may have others make room for it, and so may the shorter one.
-        return self._fits(self._ask, replace(self._proposal, promise=less), plainly=False)
+        return self._fits(self._ask, replace(self._proposal, promise=less))
 
     def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
         """The changes that help, the smallest first."""
@@ -232,6 +257,9 @@ class _Trying:
     def _until(self, until: Instant) -> bool:
         return self._fits(replace(self._ask, until=until), self._proposal)
 
+    def _plainly_until(self, until: Instant) -> bool:
+        return self._fits(replace(self._ask, until=until), self._proposal, plainly=True)
+
     def _start(self, leases: list[Lease]) -> Instant | None:
         """The end of a lease after which the whole stay fits; for members that stand nowhere."""
         if self._sight.stand.places:
@@ -240,22 +268,33 @@ class _Trying:
         now = self._sight.snapshot.taken_at
         ends = sorted({one.terms.occupied.end for one in leases})
         for start in [one for one in ends if now < one < end][:_LATER]:
-            later = Promise("", Period(start, end), start)
+            # As an offer, for which nobody ends early: who asks then may be none of a lease.
+            later = Promise("", Period(start, end), FOREVER, offered=True)
             if self._fits(self._ask, replace(self._proposal, promise=later)):
                 return start
         return None
 
-    def _fits(self, ask: Ask, proposal: Proposal, *, plainly: bool = True) -> bool:
+    def _fits(self, ask: Ask, proposal: Proposal, *, plainly: bool = False) -> bool:
         """Whether there is an answer; plainly: one for which nobody has to move or end early."""
         left = int((self._last - self._parts.stopwatch()) * SECOND)
         if left > 0:
             looking = Looking(self._parts, proposal, ask, left)
             try:
-                return looking.look(self._sight, plainly=plainly).found is not None
+                look = looking.look(self._sight, plainly=plainly)
             except Busy:
                 pass  # neither an answer nor a proof in time
+            else:
+                if look.found is not None or not look.unsure:
+                    return look.found is not None
         self.sure = False
         return False
+
+
+def _reached(starts: Sequence[Instant], known: int, fits: Callable[[Instant], bool]) -> int:
+    """How many instants a stay reaches, of which so many are known: it is fit to be shorter."""
+    if known == len(starts) or not fits(starts[known]):
+        return known
+    return bisect_left(starts, True, lo=known + 1, key=lambda start: not fits(start))  # noqa: FBT003
 
 
 def _relaxation(

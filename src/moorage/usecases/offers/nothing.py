@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.explain import Stage
 from moorage.domain.period import SECOND, format_instant
 from moorage.engine.conflicts import Oracle, emptied
-from moorage.usecases.explain import explained, explained_of_empty, refusal
+from moorage.usecases.explain import UNTRIED, explained, explained_of_empty, nearest, refusal
 from moorage.usecases.foresight import foreseen
 from moorage.usecases.leases.obstacles import in_time
 
@@ -52,15 +52,18 @@ def refuse(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
     if (never := _never(parts, ahead, built)) is not None:
         return refusal(parts, built, never, naming, stored=stored)
     why = explained(parts, built, ahead.snapshot, seed=ahead.seed)
+    otherwise = None if ahead.trial is None else ahead.trial.at(starts.window(starts.first))
+    if otherwise is not None:
+        why = nearest(parts, why, built, otherwise)
     why = in_time(parts, why, built, ahead.snapshot, operator=operator, lease=True)
     if why.stage is not Stage.STATIC:
         first, last = format_instant(starts.first), format_instant(starts.last)
         unmoved = "" if proved else ", with leases where they are"
         note = f"no start from {first} to {last}{unmoved}: this is why not at the first"
-        why = replace(why, note=note)
+        why = replace(why, note=f"{note}; {UNTRIED}" if why.note == UNTRIED else note)
         latest = ahead.snapshot.taken_at + parts.limits.horizon - starts.length
         after = replace(starts, first=starts.last, last=max(latest, starts.last))
-        why = foreseen(parts, why, ahead, built, after, lead=lead, cleaning=cleaning)
+        why = foreseen(parts, why, ahead, built, otherwise, after, lead=lead, cleaning=cleaning)
     return refusal(parts, built, why, naming, stored=stored)
 
 
