@@ -19,6 +19,7 @@ from moorage.domain.errors import ConcurrentUpdate
 from moorage.domain.leases import Lease, LeaseState, Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import TENANT
+from moorage.usecases.delete_ensemble import delete_ensemble
 from moorage.usecases.effects import Carried, Outside, carry_out
 from moorage.usecases.leases.asking import LeaseAsk, LeaseChange
 from moorage.usecases.leases.cancel import cancel_lease
@@ -205,6 +206,25 @@ def test_a_lease_cancelled_while_active_is_ending_at_once(world: Worlds) -> None
     assert told == ["on_end"]
     assert work(here, Lane.LIFE) == ["act", "close"]
     assert now(here, one).state is LeaseState.CLOSED
+
+
+def test_a_lease_cancelled_the_instant_it_begins_is_closed_unless_somebody_uses_it(
+    world: Worlds,
+) -> None:
+    here = world(4)
+    unused, used = (lease(here, 1, 9, cleaning=HOUR) for _ in range(2))
+    here.go_to(1)
+    work(here)
+    claim(here, used)
+    for one in (unused, used):
+        assert now(here, one).state is LeaseState.ACTIVE
+        cancel_lease(here.service.parts, TENANT, one.id)
+    closed = now(here, unused)
+    assert (closed.state, closed.terms) == (LeaseState.CLOSED, unused.terms)
+    assert here.service.store.decision(unused.decision_id).state is DecisionState.CLOSED
+    delete_ensemble(here.service.parts, TENANT, unused.ensemble_id, None)
+    assert now(here, used).state is LeaseState.ENDING
+    assert work(here, Lane.LIFE) == []
 
 
 def test_an_action_before_the_end_is_said_once_however_often_the_lease_changes(

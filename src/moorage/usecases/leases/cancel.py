@@ -105,9 +105,17 @@ def _unbegun(state: LeaseState) -> LeaseState:
 
 
 def _ended(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
-    """An active lease: what its end brings, now."""
+    """An active lease: what its end brings, now.
+
+    One that has begun this very instant, and that nobody has used, has no time that it could have
+    lasted: it is closed with the period that it was to have, as if it had not begun.
+    """
     walk = begin(parts, replace(lease, terms=_over(lease.terms, now)))
-    walk.to(LeaseStep.END)
+    if now > lease.terms.period.start or walk.used:
+        walk.to(LeaseStep.END)
+    else:
+        walk.to(LeaseStep.CLOSE)
+        walk.lease = replace(walk.lease, terms=lease.terms)
     return walk.lease, walk.changes()
 
 

@@ -187,6 +187,11 @@ class Walk:
         ]
         return len(servers)
 
+    @property
+    def used(self) -> bool:
+        """Whether somebody has a place of it, or is taking one."""
+        return bool(self._of(MemberStatus.ACTIVE) or self._of(MemberStatus.BUILDING))
+
     def changes(self) -> tuple[Change, ...]:
         """All of it, in the order in which it is written."""
         found: list[Change] = []
