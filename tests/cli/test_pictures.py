@@ -260,7 +260,10 @@ def test_a_shorter_lead_and_a_window_as_long_are_told_in_words() -> None:
     )
     assert told_.splitlines()[1:] == [
         "relaxations (each solved): 1. --lead 30m   2. --cleaning 0s",
-        "as long, but later: 2026-12-11T18:00Z .. 2026-12-29T09:00Z",
+        (
+            "as long, but later: 2026-12-11T18:00Z .. 2026-12-29T09:00Z"
+            " (proved for an ensemble; a lease may begin sooner)"
+        ),
     ]
 
 

@@ -52,8 +52,10 @@ def _ahead(explanation: Mapping[str, Any], relaxations: Sequence[Mapping[str, An
     if start and (start not in known or explanation.get("earliest_beyond")):
         proved = "" if explanation.get("earliest_proved") else " (not proved)"
         if explanation.get("earliest_beyond"):
+            # Only ensembles are told of such a window; they may end nobody.
+            whose = proved or " (proved for an ensemble; a lease may begin sooner)"
             as_long = period(start, explanation.get("earliest_end"))
-            parts.append(f"as long, but later: {as_long}{proved}")
+            parts.append(f"as long, but later: {as_long}{whose}")
         else:
             parts.append(f"earliest start {minute(start)}{proved}")
     if most and not any("count" in one for one in changes):

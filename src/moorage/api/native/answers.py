@@ -315,7 +315,9 @@ class Explanation(Struct, frozen=True):
     earliest_end: str | None
     """When that window ends; null where it has none."""
     earliest_proved: bool
-    """Whether it is refuted that it fits at any earlier start; without one, nothing is said."""
+    """Whether it is refuted that it fits at any earlier start; without one, nothing is said. It is
+    proved of what was asked for: of an ensemble, which ends nobody, that an ensemble does not fit
+    earlier. A lease may, since it may end preemptible servers."""
     earliest_beyond: bool
     """Whether it ends after the end that was asked for: a stay as long as the one refused, for who
     can stay that long."""
