@@ -349,16 +349,15 @@ def test_a_lease_can_be_cancelled_as_soon_as_it_is_active(world: Make, clock: fl
     here.begin(made.lease.id)
     here.go_to(clock)
     told = cancel_lease(here.service.parts, TENANT, made.lease.id, dry_run=True)
-    assert told.state is LeaseState.ENDING
+    assert told.state is LeaseState.CLOSED
     assert here.service.store.lease(made.lease.id).state is LeaseState.ACTIVE
     over = cancel_lease(here.service.parts, TENANT, made.lease.id)
-    assert over.terms.period == Period(here.at(0), here.at(0) + 1)
-    assert over.terms.expiry is None
-    assert over.state is LeaseState.ENDING
+    assert over.terms == made.lease.terms
+    assert over.state is LeaseState.CLOSED
     here.ensemble(16)
     here.go_to(0.1)
     assert not over.claimable(here.now)
-    assert [one.kind for one in here.service.store.due_effects(10)] == [EffectKind.CLOSE]
+    assert here.service.store.due_effects(10) == []
 
 
 def test_a_starting_lease_that_is_cancelled_is_closed(world: Make) -> None:
