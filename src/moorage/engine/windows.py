@@ -148,7 +148,7 @@ def _primitives(parties: Sequence[Party]) -> Iterator[Primitive]:
     for number, one in enumerate(parties):
         for primitive in one.built.problem.primitives:
             if primitive.weight is None:
-                yield _renamed(primitive, number)
+                yield renamed(primitive, number)
         for name, host in sorted(one.stood.items()):
             if host in row_of:
                 yield OnlyOn(
@@ -159,7 +159,8 @@ def _primitives(parties: Sequence[Party]) -> Iterator[Primitive]:
                 )
 
 
-def _renamed(primitive: Primitive, number: int) -> Primitive:
+def renamed(primitive: Primitive, number: int) -> Primitive:
+    """What is said of members of the i-th request, in the joint problem's names."""
     members = tuple(_member(number, name) for name in primitive.members)
     if isinstance(primitive, Apart):
         others = tuple(_member(number, name) for name in primitive.others)

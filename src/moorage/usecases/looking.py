@@ -3,7 +3,8 @@
 A decision is looked for as the ensemble asks. Where that gives nothing, a lease is looked for as if
 preemptible users were not there, who then end early for it; a preemptible ensemble is looked for
 where it can stay a while, until somebody's lease needs the place; and last, leases that have not
-started are moved, first out of the way of members that stay where they are, if there are any.
+started are moved, first out of the way of members that stay where they are, if there are any, and
+then with preemptible users who end for those that move.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from moorage.engine.terrain import survey
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import still_holds
 from moorage.usecases.kept import stranger_of
+from moorage.usecases.leases.gone import all_who_could
 from moorage.usecases.leases.replan import Replanned, replanned
 from moorage.usecases.leases.solitude import closed_at_first, ending_alone, solitudes
 from moorage.usecases.leases.untouched import seen_by
@@ -37,10 +39,17 @@ from moorage.usecases.leases.yielding import (
 from moorage.usecases.search import Search, spared_views
 from moorage.usecases.standing import place_of
 from moorage.usecases.staying import rebooked, staying_put
-from moorage.usecases.ways import asked_period, brief, built_for, request_by, ways
+from moorage.usecases.ways import (
+    asked_period,
+    brief,
+    built_for,
+    may_displace,
+    request_by,
+    ways,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble, MemberName
@@ -51,6 +60,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Ask, Found
     from moorage.usecases.leases.asking import Displaced
+    from moorage.usecases.leases.gone import Giving
     from moorage.usecases.leases.outranked import Preempted
     from moorage.usecases.leases.planned import Moved
     from moorage.usecases.leases.yielding import Candidate
@@ -93,6 +103,11 @@ class Look:
     """Whether it is not known that nobody can make room for it by moving."""
     clash: bool = False
     """Whether those who stay put cannot stay as long as is asked: nothing was looked for."""
+
+    @property
+    def every_displaced(self) -> tuple[Displaced, ...]:
+        """Who ends early for it, and for leases that move for it."""
+        return (*self.displaced, *(gone for one in self.moved for gone in one.displaced))
 
     @property
     def ends_by(self) -> Iterator[str]:
@@ -146,6 +161,11 @@ class Looking:
             if moving.found is not None:
                 return moving
             unsure = unsure or moving.unsure
+        for look in [] if plainly else whole:
+            moving = self._moving_with_ends(look, sight)
+            if moving.found is not None:
+                return moving
+            unsure = unsure or moving.unsure
         return replace(refused or first, unsure=unsure)
 
     def learn(
@@ -170,17 +190,32 @@ class Looking:
         snapshot = sight.snapshot
         candidates = displaceable(snapshot, request.period, limits.notice, request.own_consumers)
         best = self._among(way, search, sight, period, request, candidates)
-        # Where those of some priorities make room, they do together with more: found by halves.
+        return self._sparing(
+            candidates,
+            best,
+            lambda few: self._among(way, search, sight, period, request, few),
+        )
+
+    def _sparing(
+        self,
+        candidates: Mapping[str, Candidate],
+        best: Look,
+        look: Callable[[Mapping[str, Candidate]], Look],
+    ) -> Look:
+        """An answer for which those of the lowest priorities end, if others need not.
+
+        Where those of some priorities make room, they do together with more: found by halves.
+        """
         levels = sorted({one.priority for one in candidates.values()})
         while len(levels) > 1 and best.found is not None:
             half = len(levels) // 2
             few = {name: one for name, one in candidates.items() if one.priority < levels[half]}
             try:
-                look = self._among(way, search, sight, period, request, few)
+                found = look(few)
             except Busy:
                 break
-            best = best if look.found is None else look
-            levels = levels[half:] if look.found is None else levels[:half]
+            best = best if found.found is None else found
+            levels = levels[half:] if found.found is None else levels[:half]
         return best
 
     def _among(
@@ -226,7 +261,25 @@ class Looking:
         store = self._parts.store
         return closed_at_first(store, sight.keepers, snapshot, ensemble, stay, brief(stay, run))
 
-    def _moving(self, look: Look, sight: Sight) -> Look:
+    def _moving_with_ends(self, look: Look, sight: Sight) -> Look:
+        """The same where preemptible users end for a lease, or for those that move for it."""
+        promise, notice = self._proposal.promise, self._parts.limits.notice
+        period = look.built.request.period
+        if promise is None or not may_displace(promise, notice):
+            return look
+        if last_end(sight.snapshot.taken_at, period.start, notice) is None:
+            return look
+        giving = all_who_could(sight.snapshot, notice, look.built.request.own_consumers)
+        if not giving.candidates:
+            return look
+        best = self._moving(look, sight, giving)
+        return self._sparing(
+            giving.candidates,
+            best,
+            lambda few: self._moving(look, sight, replace(giving, candidates=few)),
+        )
+
+    def _moving(self, look: Look, sight: Sight, giving: Giving | None = None) -> Look:
         """The answer that other leases make room for by moving, if they can."""
         found = replanned(
             self._parts.store,
@@ -237,9 +290,18 @@ class Looking:
             rebooked(look.staying, sight.stand),
             time_limit=self._time_limit,
             seed=self._ask.seed,
+            giving=giving,
         )
         if isinstance(found, Replanned):
-            return replace(look, found=found.found, moved=found.moved)
+            gone = found.gone
+            return replace(
+                look,
+                built=found.found.built,
+                found=found.found,
+                moved=found.moved,
+                displaced=gone.displaced,
+                evicted=gone.evicted,
+            )
         return replace(look, unsure=found is not Verdict.INFEASIBLE)
 
     def _until(self, look: Look, found: Found, view: Snapshot, keepers: Iterable[Ensemble]) -> Look:

@@ -21,6 +21,7 @@ from moorage.domain.leases import LeaseState
 from moorage.usecases.deciding import Answer, bounded, decision_for
 from moorage.usecases.explain import refusal
 from moorage.usecases.leases.given_back import room_left
+from moorage.usecases.leases.gone import endings
 from moorage.usecases.leases.outrank import outranking
 from moorage.usecases.limits import hold_within, time_limit_within
 from moorage.usecases.looking import Looking, Sight
@@ -108,12 +109,13 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
                 proposal.ensemble,
                 snapshot,
                 dry_run=True,
-                displaced=look.displaced,
+                displaced=look.every_displaced,
                 preempted=look.preempted,
             )
         changes = (
             *(one for gone in look.preempted for one in gone.changes(parts, decision.updated_at)),
             *(one for moved in look.moved for one in moved.changes(decision.updated_at)),
+            *endings(parts.store, look.moved, decision.updated_at),
             *changes_for(parts.store, proposal, decision, answer),
             *bounded(parts, decision, answer),
             *room_left(parts, proposal, decision, answer),
@@ -144,7 +146,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         return Settled(
             *_written(changes),
             parts.store.snapshot(),
-            displaced=look.displaced,
+            displaced=look.every_displaced,
             preempted=look.preempted,
             serials=done.serials,
         )

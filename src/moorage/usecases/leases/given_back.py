@@ -12,6 +12,7 @@ from moorage.domain.changes import EndBookings
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.overlay import exchanged
 from moorage.usecases.leases.evict import reprieve
+from moorage.usecases.leases.gone import ended
 from moorage.usecases.leases.solitude import ending_alone, solitudes
 from moorage.usecases.leases.yielding import NoLease, by_end, ending, yielders
 from moorage.usecases.writing import hold_booking
@@ -107,9 +108,8 @@ def room_left(
 ) -> Iterator[Change]:
     """Later ends for those who yield to leases that change, move or go, where they yielded.
 
-    Nobody yields to a lease where it moves: it moves to what is free. Who ends early for the
-    decision itself gets nothing back. All are told together: what one lease leaves is not given
-    back where another comes to.
+    Who ends early for the decision itself, or for a lease where it moves to, gets nothing back.
+    All are told together: what one lease leaves is not given back where another comes to.
     """
     moved, preempted = answer.look.moved, answer.look.preempted
     leases = [
@@ -132,6 +132,7 @@ def room_left(
     instead |= {one.server_id or one.uuid: () for one in without_place}
     for one in moved:
         instead |= one.planned.bookings(one.places)
+        instead |= ended(answer.snapshot, one.displaced)
     for gone in preempted:
         instead |= dict.fromkeys(gone.of.consumers, ())
     later = given_back(
@@ -143,7 +144,7 @@ def room_left(
         {decision.id: decision.lease_id},
         ensemble if proposal.gives_back else None,
     )
-    ending = {one.consumer for one in answer.look.displaced}
+    ending = {one.consumer for one in answer.look.every_displaced}
     for change in later:
         if not (isinstance(change, EndBookings) and change.consumers & ending):
             yield change

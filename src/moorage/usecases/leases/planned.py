@@ -5,7 +5,7 @@ Those stay where they are whose members were told a place, asked for devices, or
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.placement import Place
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.asking import Displaced
     from moorage.usecases.ports import Store
     from moorage.usecases.standing import Standing
 
@@ -69,9 +70,13 @@ class Moved:
 
     planned: Planned
     places: Mapping[MemberName, Place]
+    displaced: tuple[Displaced, ...] = ()
+    """Preemptible users who end early for it in its new places."""
+    evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """The same: consumer -> the providers it is booked on."""
 
     def changes(self, now: int) -> Iterator[Change]:
-        """What is written of it."""
+        """What is written of it; nothing of those who end for it."""
         decision = self.planned.decision
         places = MappingProxyType({**decision.places, **self.places})
         yield ExpectLease(self.planned.lease.id, self.planned.lease.generation)
@@ -87,8 +92,8 @@ class Moved:
         return frozenset(uuid for place in self.places.values() for uuid in place.allocations)
 
     def relied(self) -> dict[str, frozenset[str]]:
-        """Its consumers, and the providers that they must still be on."""
-        return {
+        """Its consumers and who ends for it, and the providers that they must still be on."""
+        return dict(self.evicted) | {
             bookings[0].consumer: frozenset(one.provider for one in bookings)
             for name, bookings in self.planned.stand.bookings.items()
             if name in self.places

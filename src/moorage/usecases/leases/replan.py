@@ -10,11 +10,14 @@ time, and those beside these, and so on: who moves may need a place that somebod
 
 Not more than `planned.MOST` leases with `planned.MOST_MEMBERS` members are moved for one request,
 the nearest in time first: what is refused then is refused with the others where they are.
+
+Last, where that is not enough for a lease either, it is looked for as if preemptible users were not
+there, who then end for it or for those who move (see `gone`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -25,10 +28,13 @@ from moorage.engine.overlay import exchanged, worsens
 from moorage.engine.problem import Verdict
 from moorage.engine.terrain import survey
 from moorage.engine.verify import WrongAnswer
-from moorage.engine.windows import Party, joint, shares
+from moorage.engine.windows import Party, joint, renamed, shares
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import judged, request_for, still_holds
+from moorage.usecases.leases.gone import Gone, Wanting, gone_for
 from moorage.usecases.leases.planned import Moved, Planned, widening
+from moorage.usecases.leases.sparing import SPARING, sparing
+from moorage.usecases.standing import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,9 +44,10 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration
     from moorage.domain.placement import Place
     from moorage.engine.build import Built
-    from moorage.engine.problem import Outcome
+    from moorage.engine.problem import Outcome, Problem
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.joint import Found
+    from moorage.usecases.leases.gone import Giving
     from moorage.usecases.ports import Solver, Store
 
 _NOBODY: Final = frozenset[str]()
@@ -53,6 +60,28 @@ class Replanned:
 
     found: Found
     moved: tuple[Moved, ...]
+    gone: Gone = field(default_factory=Gone)
+    """Who ends for the request itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Jointly:
+    """An answer to the joint problem."""
+
+    found: Found
+    """The request's."""
+    moved: tuple[Moved, ...]
+    founds: tuple[Found, ...]
+    """The answers of all who could move."""
+    planned: tuple[Planned, ...]
+    outcome: Outcome
+
+    def instead(self, staying: Mapping[str, tuple[Booking, ...]]) -> dict[str, tuple[Booking, ...]]:
+        """What those who move, and those who stay, are booked for then."""
+        every = dict(staying)
+        for one in self.moved:
+            every |= one.planned.bookings(one.places)
+        return every
 
 
 def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
@@ -65,6 +94,7 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     *,
     time_limit: Duration,
     seed: int,
+    giving: Giving | None = None,
 ) -> Replanned | Verdict:
     """An answer to a request that has none while planned leases stay where they are.
 
@@ -78,6 +108,8 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
             consumer, where that is other than now; others move out of their way, too.
         time_limit: for the joint problem.
         seed: the solver's.
+        giving: preemptible users who may end for the request and for leases that move; None: nobody
+            ends.
 
     Returns:
         `INFEASIBLE` where there is none, whichever of them move; `UNKNOWN` where none was found.
@@ -85,11 +117,30 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     if any(role.groups for role in built.request.roles):
         return Verdict.INFEASIBLE
     request, vain = built.request, Verdict.INFEASIBLE
+    there, full = snapshot, None
     for planned in widening(store, snapshot, request.period, request.own_consumers):
-        if staying and worsens(_without(snapshot, planned), staying):
+        if giving is not None and full is None:
+            there, full = giving.soon(snapshot), exchanged(snapshot, staying)
+        if staying and worsens(_without(there, planned), staying):
             continue
-        found = _moving(
-            solver, snapshot, built, keepers, staying, planned, time_limit=time_limit, seed=seed
+        jointly = _jointly(
+            solver,
+            there,
+            built,
+            keepers,
+            staying,
+            planned,
+            full=full,
+            time_limit=time_limit,
+            seed=seed,
+        )
+        if isinstance(jointly, Verdict):
+            vain = jointly
+            continue
+        found = (
+            _judged(snapshot, built, jointly, staying)
+            if giving is None
+            else _with_ends(snapshot, built, jointly, staying, keepers, giving)
         )
         if isinstance(found, Replanned):
             return found
@@ -97,7 +148,7 @@ def replanned(  # noqa: PLR0913 - what is asked, of whom, over what, and how lon
     return vain
 
 
-def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
+def _jointly(  # noqa: PLR0913 - see `replanned`; and who may move
     solver: Solver,
     snapshot: Snapshot,
     built: Built,
@@ -105,10 +156,14 @@ def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
     staying: Mapping[str, tuple[Booking, ...]],
     planned: Sequence[Planned],
     *,
+    full: Snapshot | None,
     time_limit: Duration,
     seed: int,
-) -> Replanned | Verdict:
-    """The answer for which some of these leases move; see `replanned`."""
+) -> _Jointly | Verdict:
+    """The answer for which some of these leases move; see `replanned`.
+
+    `full` is the fleet with those who could end, where they are not in `snapshot`.
+    """
     view = exchanged(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
     asked = replace(built.request, released=released)
@@ -120,6 +175,8 @@ def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
         *(party(view, one, released, keepers, bare) for one in planned),
     ]
     problem = joint(parties, bare)
+    if full is not None:
+        problem = _grudging(problem, parties, exchanged(full, dict.fromkeys(released, ())))
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is not Verdict.FEASIBLE:
         return outcome.verdict
@@ -133,28 +190,103 @@ def _moving(  # noqa: PLR0913 - see `replanned`; and who may move
         for one, found in zip(planned, founds[1:], strict=True)
         if (places := elsewhere(one, found))
     )
-    instead = dict(staying)
-    for one in moved:
-        instead |= one.planned.bookings(one.places)
+    return _Jointly(founds[0], moved, tuple(founds[1:]), tuple(planned), outcome)
+
+
+def _grudging(problem: Problem, parties: Sequence[Party], full: Snapshot) -> Problem:
+    """The same problem, which prefers hosts where nobody has to end to all that it prefers."""
+    above = 1 + len(problem.members)
+    grudged = (
+        replace(renamed(one, number), weight=above)
+        for number, each in enumerate(parties)
+        for one in sparing(each.built, [full]).problem.primitives
+        if one.policy == SPARING
+    )
+    return replace(problem, primitives=(*problem.primitives, *grudged))
+
+
+def _judged(
+    snapshot: Snapshot,
+    built: Built,
+    jointly: _Jointly,
+    staying: Mapping[str, tuple[Booking, ...]],
+) -> Replanned | Verdict:
+    """The answer judged once more with everybody where he is then."""
+    instead = jointly.instead(staying)
     if staying and worsens(snapshot, instead):
         return Verdict.UNKNOWN
-    return _checked(exchanged(snapshot, instead), built, founds[0], outcome, moved)
+    found = _checked(exchanged(snapshot, instead), built, jointly)
+    return Verdict.UNKNOWN if found is None else Replanned(found, jointly.moved)
+
+
+def _with_ends(
+    snapshot: Snapshot,
+    built: Built,
+    jointly: _Jointly,
+    staying: Mapping[str, tuple[Booking, ...]],
+    keepers: Sequence[Ensemble],
+    giving: Giving,
+) -> Replanned | Verdict:
+    """The same once only those end who must."""
+    request = built.request
+    stays = frozenset(staying)
+    mine = Wanting(
+        (
+            *(jointly.found.place(one) for one in request.members if one not in request.fixed),
+            *(place_of(snapshot, some) for some in staying.values() if some),
+        ),
+        request.period,
+        request.released | stays,
+        request.own_consumers,
+    )
+    moving = (_wanting(one, snapshot.taken_at) for one in jointly.moved)
+    instead = jointly.instead(staying)
+    gone = gone_for(snapshot, instead, (mine, *moving), giving)
+    if gone is None:
+        return Verdict.UNKNOWN
+    (first, *others), then = gone
+    ends = {who: then[who] for one in (first, *others) for who in one.evicted}
+    if staying and worsens(exchanged(snapshot, ends), instead):
+        return Verdict.UNKNOWN
+    view = exchanged(snapshot, then)
+    for one, was in zip(jointly.planned, jointly.founds, strict=True):
+        bare = exchanged(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
+        there = party(view, one, one.consumers, keepers, bare).built
+        if still_holds(was, there) is None:
+            return Verdict.UNKNOWN
+    found = _checked(view, built, jointly)
+    if found is None:
+        return Verdict.UNKNOWN
+    moved = tuple(
+        replace(one, displaced=end.displaced, evicted=end.evicted)
+        for one, end in zip(jointly.moved, others, strict=True)
+    )
+    return Replanned(found, moved, first)
+
+
+def _wanting(moved: Moved, now: int) -> Wanting:
+    """The new places of a lease that moves."""
+    planned = moved.planned
+    period = planned.decision.period
+    bookings = planned.bookings(moved.places).keys()
+    ahead = Period(max(period.start, now), period.end)
+    places = tuple(moved.places.values())
+    own = planned.consumers
+    return Wanting(places, ahead, frozenset(bookings), own, planned.lease.proposed)
 
 
 def _without(snapshot: Snapshot, planned: Sequence[Planned]) -> Snapshot:
     return exchanged(snapshot, {name: () for one in planned for name in one.consumers})
 
 
-def _checked(
-    view: Snapshot, built: Built, found: Found, outcome: Outcome, moved: tuple[Moved, ...]
-) -> Replanned | Verdict:
-    """The answer judged once more with everybody where they are then."""
+def _checked(view: Snapshot, built: Built, jointly: _Jointly) -> Found | None:
+    """The answer on the fleet as it is then, if it holds."""
     there = state(built.request, survey(view, built.request), closed=built.closed)
-    judged_there = still_holds(found, there)
-    if judged_there is None:
-        return Verdict.UNKNOWN
-    timed = replace(judged_there.outcome, wall_ms=outcome.wall_ms)
-    return Replanned(replace(judged_there, outcome=timed), moved)
+    found = still_holds(jointly.found, there)
+    if found is None:
+        return None
+    timed = replace(found.outcome, wall_ms=jointly.outcome.wall_ms)
+    return replace(found, outcome=timed)
 
 
 def elsewhere(planned: Planned, found: Found) -> Mapping[MemberName, Place]:

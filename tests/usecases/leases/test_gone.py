@@ -1,0 +1,116 @@
+"""Preemptible servers that end for a lease which moves for another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.usecases.leases.conftest import World, build
+from tests.usecases.leases.test_moving_answers import on, place
+
+from moorage.domain.errors import Infeasible
+from moorage.domain.period import FOREVER, HOUR, MINUTE
+from moorage.testing.service import OPERATOR
+from moorage.usecases.leases.cancel import cancel_lease
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moorage.usecases.leases.asking import Granted
+
+    Make = Callable[..., World]
+
+
+def lease(here: World, start: float, end: float, *hosts: int, **more: int) -> Granted:
+    return here.lease(start, end, body=on(*hosts, **more), caller=OPERATOR)
+
+
+def test_a_lease_that_moves_displaces_a_preemptible_server(world: Make) -> None:
+    here = world(4, 4, 4, 4)
+    here.ensemble(body=on(1, 3, count=2), caller=OPERATOR)
+    server = here.server(4, 0, preemptible=True)
+    first = lease(here, 72, 96, 0, 1, 2, 3)
+    assert here.host_of(first) == here.hosts[2]
+    made = lease(here, 72, 96, 2, 3)
+    assert here.host_of(made) == here.hosts[2]
+    assert [one.consumer for one in made.displaced] == [server]
+    booking = here.booking(server)
+    assert booking.period.end == here.at(72) - 5 * MINUTE
+    assert (booking.yields_to, booking.declared_end) == (first.lease.id, FOREVER)
+    cancel_lease(here.service.parts, OPERATOR, first.lease.id)
+    assert here.booking(server).period.end == FOREVER
+
+
+def test_nobody_ends_where_leases_move_to_what_is_free(world: Make) -> None:
+    here = world(4, 4, 4)
+    server = here.server(4, 0, preemptible=True)
+    first = lease(here, 72, 96, 1, 2)
+    last = [1, 2][here.hosts[1:].index(here.host_of(first))]
+    made = lease(here, 72, 96, last)
+    assert made.displaced == ()
+    assert here.booking(server).period.end == FOREVER
+
+
+def test_the_lowest_priority_ends(world: Make) -> None:
+    here = world(4, 4, 4)
+    low, high = (here.server(4, n, preemptible=True, priority=7 * n) for n in (0, 1))
+    first = lease(here, 72, 96, 0, 1, 2)
+    assert here.host_of(first) == here.hosts[2]
+    made = lease(here, 72, 96, 2)
+    assert [one.consumer for one in made.displaced] == [low]
+    assert here.booking(high).period.end == FOREVER
+
+
+def test_nobody_ends_who_cannot_be_warned(world: Make) -> None:
+    here = world(4, 4)
+    here.server(4, 0, preemptible=True)
+    lease(here, 0.1, 24, 0, 1)
+    with pytest.raises(Infeasible):
+        lease(here, 0.05, 24, 1)
+    with pytest.raises(Infeasible):
+        place(here, on(1))
+
+
+@settings(max_examples=30)
+@given(data=st.data())
+def test_what_is_granted_does_not_depend_on_preemptible_servers(data: st.DataObject) -> None:
+    draw = data.draw
+    sizes = draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
+    here, there = build(*sizes), build(*sizes)
+    some = st.lists(st.sampled_from(range(len(sizes))), min_size=1, unique=True)
+    try:
+        servers = {}
+        for host, size in enumerate(sizes):
+            vcpu = draw(st.integers(0, size))
+            if vcpu:
+                servers[here.server(vcpu, host, preemptible=True)] = host
+        for _ in range(draw(st.integers(1, 5))):
+            start, length = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+            asked = (start, start + length, *draw(some))
+            more = {"count": draw(st.integers(1, 2)), "vcpu": draw(st.integers(1, 3))}
+            answers = [granted(one, *asked, **more) for one in (here, there)]
+            assert answers[0] == answers[1]
+            for server in servers:
+                booking = here.booking(server)
+                early = booking.yields_to is not None
+                assert early == (booking.period.end < FOREVER)
+                assert not early or booking.period.end >= here.at(start) - HOUR * 24
+    finally:
+        here.service.close()
+        there.service.close()
+
+
+def granted(here: World, start: int, end: int, *hosts: int, **more: int) -> bool:
+    service = here.service
+    parts = service.parts
+    service.parts = replace(parts, limits=replace(parts.limits, explanation_budget=0))
+    try:
+        lease(here, start, end, *hosts, **more)
+    except Infeasible:
+        return False
+    finally:
+        service.parts = parts
+    return True
