@@ -74,7 +74,7 @@ def explained(parts: Parts, built: Built, snapshot: Snapshot, *, seed: int) -> E
     """Stage, counts, minimal conflicts and verified relaxations, within the budget.
 
     Where not even an empty fleet would do, whoever is on this one has no part in it: then the
-    conflicts and relaxations are an empty fleet's, as far as they are found within the budget.
+    conflicts and relaxations are an empty fleet's, as far as they are found within as long again.
     """
     found = explain(built, parts.solver, remaining=_budget(parts), seed=seed)
     if found.stage is Stage.STATIC:
@@ -99,10 +99,10 @@ def explained_of_empty(
         seed: for the solver.
         helps: what is said of relaxations that fit the fleet as it is.
     """
-    empty = emptied(built.request, built)
-    found = explain(empty, parts.solver, remaining=_budget(parts), seed=seed)
+    empty, remaining = emptied(built.request, built), _budget(parts)
+    found = explain(empty, parts.solver, remaining=remaining, seed=seed)
     cores = [Core(one.elements, one.minimal) for one in found.conflicts]
-    oracle = Oracle(parts.solver, _budget(parts), seed)
+    oracle = Oracle(parts.solver, remaining, seed)
     helping = [replace(one, result=helps) for one in relaxations(built, cores, oracle)]
     known = {str(one.change) for one in helping}
     others = [one for one in found.relaxations if str(one.change) not in known]
