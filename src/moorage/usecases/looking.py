@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import Busy, ProviderConflict
+from moorage.domain.errors import ProviderConflict
 from moorage.engine.build import state
 from moorage.engine.overlay import exchanged, vacated, worsens
 from moorage.engine.problem import Verdict
@@ -21,7 +21,7 @@ from moorage.engine.terrain import survey
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import still_holds
 from moorage.usecases.kept import stranger_of
-from moorage.usecases.leases.gone import all_who_could
+from moorage.usecases.leases.gone import all_who_could, of_least_priority
 from moorage.usecases.leases.replan import Replanned, replanned
 from moorage.usecases.leases.solitude import closed_at_first, ending_alone, solitudes
 from moorage.usecases.leases.untouched import seen_by
@@ -202,21 +202,14 @@ class Looking:
         best: Look,
         look: Callable[[Mapping[str, Candidate]], Look],
     ) -> Look:
-        """An answer for which those of the lowest priorities end, if others need not.
+        """The best answer, or one for which those of lower priorities end."""
 
-        Where those of some priorities make room, they do together with more: found by halves.
-        """
-        levels = sorted({one.priority for one in candidates.values()})
-        while len(levels) > 1 and best.found is not None:
-            half = len(levels) // 2
-            few = {name: one for name, one in candidates.items() if one.priority < levels[half]}
-            try:
-                found = look(few)
-            except Busy:
-                break
-            best = best if found.found is None else found
-            levels = levels[half:] if found.found is None else levels[:half]
-        return best
+        def answer(few: Mapping[str, Candidate]) -> Look | None:
+            found = look(few)
+            return None if found.found is None else found
+
+        first = None if best.found is None else best
+        return of_least_priority(candidates, first, answer) or best
 
     def _among(
         self,

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.usecases.leases.conftest import World, build
 from tests.usecases.leases.test_moving_answers import on, place
 
+from moorage.domain.effects import EffectKind
 from moorage.domain.errors import Infeasible
-from moorage.domain.period import FOREVER, HOUR, MINUTE
+from moorage.domain.period import FOREVER, HOUR, MINUTE, format_instant
 from moorage.testing.service import OPERATOR
 from moorage.usecases.leases.cancel import cancel_lease
 
@@ -51,6 +52,35 @@ def test_nobody_ends_where_leases_move_to_what_is_free(world: Make) -> None:
     last = [1, 2][here.hosts[1:].index(here.host_of(first))]
     made = lease(here, 72, 96, last)
     assert made.displaced == ()
+    assert here.booking(server).period.end == FOREVER
+
+
+def test_a_lease_displaces_a_preemptible_server_where_its_host_is_to_be_away(world: Make) -> None:
+    here = world(4, 4, 4)
+    low, high = (here.server(4, n, preemptible=True, priority=7 * n) for n in (0, 1))
+    first = lease(here, 72, 96, 0, 1, 2)
+    assert here.host_of(first) == here.hosts[2]
+    between = {"start": format_instant(here.at(72)), "end": format_instant(here.at(96))}
+    body = {"window": {"kind": "maintenance", "hosts": ["h2"], **between}}
+    for query, ends in (({"dry_run": "true"}, FOREVER), ({}, here.at(72) - 5 * MINUTE)):
+        answer = here.service.call("POST", "/capacity/planned", body, caller=OPERATOR, query=query)
+        assert answer.status_code in {200, 201}, answer.json
+        assert here.booking(low).period.end == ends
+    assert here.booking(low).yields_to == first.lease.id
+    assert here.booking(high).period.end == FOREVER
+    kinds = [one.kind for one in here.service.store.effects(low)]
+    assert kinds.count(EffectKind.WARN) == 1
+
+
+def test_a_host_is_away_without_an_end_where_there_is_room(world: Make) -> None:
+    here = world(4, 4, 4)
+    server = here.server(4, 0, preemptible=True)
+    first = lease(here, 72, 96, 1, 2)
+    between = {"start": format_instant(here.at(72)), "end": format_instant(here.at(96))}
+    name = f"h{here.hosts.index(here.host_of(first))}"
+    body = {"window": {"kind": "maintenance", "hosts": [name], **between}}
+    answer = here.service.call("POST", "/capacity/planned", body, caller=OPERATOR)
+    assert answer.status_code == 201, answer.json
     assert here.booking(server).period.end == FOREVER
 
 

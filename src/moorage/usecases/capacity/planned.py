@@ -7,7 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
-from moorage.domain.changes import Changeset, DropCapacityWindow, DropEffects, PutCapacityWindow
+from moorage.domain.changes import (
+    Changeset,
+    DropCapacityWindow,
+    DropEffects,
+    EndBookings,
+    PutCapacityWindow,
+)
 from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, InvalidDescription, NotFound
 from moorage.domain.period import FOREVER, Period, format_instant, from_now_on
 from moorage.usecases.access import for_operators
@@ -17,6 +23,7 @@ from moorage.usecases.capacity.room import away, cleared
 from moorage.usecases.capacity.staying import Staying, host_names, staying
 from moorage.usecases.digest import same_request
 from moorage.usecases.leases.given_back import given_back
+from moorage.usecases.leases.gone import ended, endings
 from moorage.usecases.patience import again
 
 if TYPE_CHECKING:
@@ -66,6 +73,8 @@ def plan_window(
 ) -> Planned:
     """Let hosts be away over a period; leases in the way that have not started move.
 
+    Where that alone is not enough preemptible users end for those that move, and are told.
+
     Servers that are there stay: they are told of in the answer, and again a notice before the
     beginning and at the beginning. Who ended early for a lease that moves gets a later end. The
     same request under the same id gets the window it made.
@@ -110,6 +119,7 @@ def _plan(
     moved = tuple(one.planned.lease.id for one in found.moved)
     if not dry_run:
         changes: list[Change] = [change for one in found.moved for change in one.changes(now)]
+        changes += endings(parts.store, found.moved, now)
         changes += _room_given_back(parts, away(snapshot, hosts, window.period), found.moved)
         changes += [PutCapacityWindow(window), *notices(snapshot, window, parts.limits.notice)]
         relied = _relied(snapshot, hosts)
@@ -148,8 +158,15 @@ def _room_given_back(parts: Parts, view: Snapshot, moved: Sequence[Moved]) -> li
         moved: the leases that get other places.
     """
     instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
+    displaced = [gone for one in moved for gone in one.displaced]
+    instead |= ended(view, displaced)
     leases = [one.planned.lease.id for one in moved]
-    return list(given_back(parts.store, view, leases, instead, parts.limits.notice))
+    ending = {one.consumer for one in displaced}
+    return [
+        one
+        for one in given_back(parts.store, view, leases, instead, parts.limits.notice)
+        if not (isinstance(one, EndBookings) and one.consumers & ending)
+    ]
 
 
 def list_windows(parts: Parts, caller: Caller, page: Page) -> tuple[Planned, ...]:

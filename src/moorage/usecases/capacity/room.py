@@ -1,7 +1,8 @@
 """Leases that hold places on hosts which are to be away: moved in time, or in the way.
 
 A lease that has not started is placed anew, first only those of its members that stand there,
-then all of them, and last together with other leases that have not started. One that has
+then all of them, then together with other leases that have not started, and last so that
+preemptible users end for those that move. One that has
 started, or whose owner was told its hosts, stays where it is: then the hosts cannot be away.
 """
 
@@ -25,11 +26,17 @@ from moorage.engine.problem import Verdict
 from moorage.engine.windows import joint, shares
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import find, judged, request_for
+from moorage.usecases.leases.gone import (
+    all_who_could,
+    gone_for,
+    of_least_priority,
+    wanted_by,
+)
 from moorage.usecases.leases.planned import Moved, movable, planned_in
-from moorage.usecases.leases.replan import elsewhere, party
+from moorage.usecases.leases.replan import elsewhere, grudging, hold, party
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble, MemberName
@@ -37,7 +44,9 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.engine.build import Built
     from moorage.engine.snapshot import Snapshot
+    from moorage.usecases.leases.gone import Giving
     from moorage.usecases.leases.planned import Planned
+    from moorage.usecases.leases.yielding import Candidate
     from moorage.usecases.parts import Parts
 
 _COUNTED: Final = re.compile(r"(\d+ \w+) for .*")
@@ -132,6 +141,8 @@ def cleared(
     if stuck is None:
         return Cleared(tuple(one_by_one), ())
     together = _together(parts, view, moving, keepers, time_limit)
+    if together is None:
+        together = _with_ends(parts, view, moving, keepers, time_limit)
     if together is not None:
         return Cleared(together, ())
     lease, built = stuck
@@ -192,6 +203,7 @@ def _together(
     moving: Sequence[Planned],
     keepers: Sequence[Ensemble],
     time_limit: Duration,
+    giving: Giving | None = None,
 ) -> tuple[Moved, ...] | None:
     """All of them jointly, with the other leases of their time that may move."""
     if any(role.groups for one in moving for role in one.ensemble.roles):
@@ -201,9 +213,12 @@ def _together(
     own = frozenset[str]().union(*(one.consumers for one in moving))
     planned = [*moving, *planned_in(parts.store, view, Period(first, last), own)]
     released = frozenset[str]().union(*(one.consumers for one in planned))
-    bare = exchanged(view, dict.fromkeys(released, ()))
-    parties = [party(view, one, released, keepers, bare) for one in planned]
+    there = view if giving is None else giving.soon(view)
+    bare = exchanged(there, dict.fromkeys(released, ()))
+    parties = [party(there, one, released, keepers, bare) for one in planned]
     problem = joint(parties, bare)
+    if giving is not None:
+        problem = grudging(problem, parties, exchanged(view, dict.fromkeys(released, ())))
     outcome = parts.solver.solve(problem, time_limit=time_limit, seed=0)
     if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
         return None
@@ -211,11 +226,42 @@ def _together(
         return None
     answers = shares(parties, problem, outcome.hosts)
     founds = [judged(one.built, outcome, rows) for one, rows in zip(parties, answers, strict=True)]
-    return tuple(
+    moved = tuple(
         Moved(one, places)
         for one, found in zip(planned, founds, strict=True)
         if (places := elsewhere(one, found))
     )
+    if giving is None:
+        return moved
+    instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
+    wanting = [wanted_by(one, view.taken_at) for one in moved]
+    gone = gone_for(view, instead, wanting, giving)
+    if gone is None or not hold(view, gone[1], planned, founds, keepers):
+        return None
+    return tuple(
+        replace(one, displaced=end.displaced, evicted=end.evicted)
+        for one, end in zip(moved, gone[0], strict=True)
+    )
+
+
+def _with_ends(
+    parts: Parts,
+    view: Snapshot,
+    moving: Sequence[Planned],
+    keepers: Sequence[Ensemble],
+    time_limit: Duration,
+) -> tuple[Moved, ...] | None:
+    """The same with preemptible users who end for leases that move."""
+    giving = all_who_could(view, parts.limits.notice, frozenset())
+    if not giving.candidates:
+        return None
+
+    def jointly(few: Mapping[str, Candidate]) -> tuple[Moved, ...] | None:
+        some = replace(giving, candidates=few)
+        return _together(parts, view, moving, keepers, time_limit, some)
+
+    every = giving.candidates
+    return of_least_priority(every, jointly(every), jointly)
 
 
 def _why(parts: Parts, built: Built) -> str:

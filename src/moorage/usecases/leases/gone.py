@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from moorage.domain.changes import EndBookings
+from moorage.domain.errors import Busy
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.overlay import exchanged
 from moorage.usecases.leases.evict import warnings
@@ -19,7 +20,7 @@ from moorage.usecases.leases.yielding import displaceable, displaced, last_end, 
 from moorage.usecases.standing import bookings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from moorage.usecases.leases.planned import Moved
     from moorage.usecases.leases.yielding import Candidate
     from moorage.usecases.ports import Store
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +132,46 @@ def _gone(
     end = last_end(snapshot.taken_at, one.period.start, giving.notice)
     assert end is not None, "nobody may go who cannot be warned"
     return Gone(displaced(may_go, out, end), {who: may_go[who].providers for who in sorted(out)})
+
+
+def wanted_by(moved: Moved, now: Instant) -> Wanting:
+    """The new places of a lease that moves."""
+    planned = moved.planned
+    period = planned.decision.period
+    return Wanting(
+        tuple(moved.places.values()),
+        Period(max(period.start, now), period.end),
+        frozenset(planned.bookings(moved.places)),
+        planned.consumers,
+        planned.lease.proposed,
+    )
+
+
+def of_least_priority(
+    candidates: Mapping[str, Candidate],
+    best: Answer | None,
+    find: Callable[[Mapping[str, Candidate]], Answer | None],
+) -> Answer | None:
+    """An answer for which those of the lowest priorities end, if others need not.
+
+    Where those of some priorities make room, they do together with more: found by halves.
+
+    Args:
+        candidates: all who may end.
+        best: the answer with all of them; None: there is none.
+        find: the answer with some of them.
+    """
+    levels = sorted({one.priority for one in candidates.values()})
+    while len(levels) > 1 and best is not None:
+        half = len(levels) // 2
+        few = {name: one for name, one in candidates.items() if one.priority < levels[half]}
+        try:
+            found = find(few)
+        except Busy:
+            break
+        best = best if found is None else found
+        levels = levels[half:] if found is None else levels[:half]
+    return best
 
 
 def ended(snapshot: Snapshot, some: Iterable[Displaced]) -> dict[str, tuple[Booking, ...]]:

@@ -31,7 +31,7 @@ from moorage.engine.verify import WrongAnswer
 from moorage.engine.windows import Party, joint, renamed, shares
 from moorage.usecases.closed import closed_hosts
 from moorage.usecases.joint import judged, request_for, still_holds
-from moorage.usecases.leases.gone import Gone, Wanting, gone_for
+from moorage.usecases.leases.gone import Gone, Wanting, gone_for, wanted_by
 from moorage.usecases.leases.planned import Moved, Planned, widening
 from moorage.usecases.leases.sparing import SPARING, sparing
 from moorage.usecases.standing import place_of
@@ -176,7 +176,7 @@ def _jointly(  # noqa: PLR0913 - see `replanned`; and who may move
     ]
     problem = joint(parties, bare)
     if full is not None:
-        problem = _grudging(problem, parties, exchanged(full, dict.fromkeys(released, ())))
+        problem = grudging(problem, parties, exchanged(full, dict.fromkeys(released, ())))
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is not Verdict.FEASIBLE:
         return outcome.verdict
@@ -193,7 +193,7 @@ def _jointly(  # noqa: PLR0913 - see `replanned`; and who may move
     return _Jointly(founds[0], moved, tuple(founds[1:]), tuple(planned), outcome)
 
 
-def _grudging(problem: Problem, parties: Sequence[Party], full: Snapshot) -> Problem:
+def grudging(problem: Problem, parties: Sequence[Party], full: Snapshot) -> Problem:
     """The same problem, which prefers hosts where nobody has to end to all that it prefers."""
     above = 1 + len(problem.members)
     grudged = (
@@ -239,7 +239,7 @@ def _with_ends(
         request.released | stays,
         request.own_consumers,
     )
-    moving = (_wanting(one, snapshot.taken_at) for one in jointly.moved)
+    moving = (wanted_by(one, snapshot.taken_at) for one in jointly.moved)
     instead = jointly.instead(staying)
     gone = gone_for(snapshot, instead, (mine, *moving), giving)
     if gone is None:
@@ -248,13 +248,9 @@ def _with_ends(
     ends = {who: then[who] for one in (first, *others) for who in one.evicted}
     if staying and worsens(exchanged(snapshot, ends), instead):
         return Verdict.UNKNOWN
-    view = exchanged(snapshot, then)
-    for one, was in zip(jointly.planned, jointly.founds, strict=True):
-        bare = exchanged(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
-        there = party(view, one, one.consumers, keepers, bare).built
-        if still_holds(was, there) is None:
-            return Verdict.UNKNOWN
-    found = _checked(view, built, jointly)
+    if not hold(snapshot, then, jointly.planned, jointly.founds, keepers):
+        return Verdict.UNKNOWN
+    found = _checked(exchanged(snapshot, then), built, jointly)
     if found is None:
         return Verdict.UNKNOWN
     moved = tuple(
@@ -264,15 +260,20 @@ def _with_ends(
     return Replanned(found, moved, first)
 
 
-def _wanting(moved: Moved, now: int) -> Wanting:
-    """The new places of a lease that moves."""
-    planned = moved.planned
-    period = planned.decision.period
-    bookings = planned.bookings(moved.places).keys()
-    ahead = Period(max(period.start, now), period.end)
-    places = tuple(moved.places.values())
-    own = planned.consumers
-    return Wanting(places, ahead, frozenset(bookings), own, planned.lease.proposed)
+def hold(
+    snapshot: Snapshot,
+    then: Mapping[str, tuple[Booking, ...]],
+    planned: Sequence[Planned],
+    founds: Sequence[Found],
+    keepers: Sequence[Ensemble],
+) -> bool:
+    """Whether these leases' answers hold with what is booked `then`, by consumer."""
+    view = exchanged(snapshot, then)
+    for one, was in zip(planned, founds, strict=True):
+        bare = exchanged(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
+        if still_holds(was, party(view, one, one.consumers, keepers, bare).built) is None:
+            return False
+    return True
 
 
 def _without(snapshot: Snapshot, planned: Sequence[Planned]) -> Snapshot:
