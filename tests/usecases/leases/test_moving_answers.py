@@ -17,7 +17,7 @@ from moorage.domain.explain import Explanation
 from moorage.domain.period import HOUR, format_instant
 from moorage.testing.service import OPERATOR
 from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.explain import UNTRIED
+from moorage.usecases.explain import EMPTY, UNTRIED
 from moorage.usecases.joint import Ask
 from moorage.usecases.limits import Limits
 
@@ -44,7 +44,9 @@ def refused(ask: Callable[[], object]) -> Explanation:
 
 
 def offered(why: Explanation, field: str) -> object:
-    return next((o.change.after for o in why.relaxations if o.change.field == field), None)
+    """What a field could be instead, on this fleet and not only on an empty one."""
+    here = (one.change for one in why.relaxations if one.result != EMPTY)
+    return next((change.after for change in here if change.field == field), None)
 
 
 def test_a_stay_ends_where_no_lease_can_move_any_more(world: Make) -> None:
