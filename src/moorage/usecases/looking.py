@@ -156,16 +156,12 @@ class Looking:
                 refused = refused if look.clash else look
         assert first is not None, "there is always a way to look"
         unsure = False
-        for look in [] if plainly else whole:
-            moving = self._moving(look, sight)
-            if moving.found is not None:
-                return moving
-            unsure = unsure or moving.unsure
-        for look in [] if plainly else whole:
-            moving = self._moving_with_ends(look, sight)
-            if moving.found is not None:
-                return moving
-            unsure = unsure or moving.unsure
+        for move in () if plainly else (self._moving, self._moving_with_ends):
+            for look in whole:
+                moving = move(look, sight)
+                if moving.found is not None:
+                    return moving
+                unsure = unsure or moving.unsure
         return replace(refused or first, unsure=unsure)
 
     def learn(

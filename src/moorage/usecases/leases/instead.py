@@ -206,10 +206,8 @@ class _Trying:
             less = replace(promise, period=Period(period.start, until), cleaning=until - end)
             return self._promised(less)
 
-        if not starts or not fits(starts[0]):
-            return None
-        beyond = bisect_left(starts, True, lo=1, key=lambda until: not fits(until))  # noqa: FBT003
-        return starts[beyond - 1] - end
+        reached = _reached(starts, 0, fits)
+        return starts[reached - 1] - end if reached else None
 
     def _latest_end(self, promise: Promise, begins: set[Instant]) -> Instant | None:
         """The latest beginning of others' bookings up to which a lease's places are to be had.
@@ -223,10 +221,8 @@ class _Trying:
         if has < period.end:
             least = max(least, has)
         ends = sorted(one for one in begins if least < one < period.end)
-        if not ends or not self._to(promise, ends[0]):
-            return None
-        beyond = bisect_left(ends, True, lo=1, key=lambda end: not self._to(promise, end))  # noqa: FBT003
-        return ends[beyond - 1]
+        reached = _reached(ends, 0, lambda end: self._to(promise, end))
+        return ends[reached - 1] if reached else None
 
     def _own(self) -> Iterator[Booking]:
         for some in self._sight.stand.bookings.values():
