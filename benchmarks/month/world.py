@@ -30,7 +30,8 @@ from moorage.domain.leases import Terms, reservation_class
 from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, Period
 from moorage.domain.requests import RequestGroup
 from moorage.domain.virtual import HOURS, PREEMPTIBLE
-from moorage.engine.candidates import CandidateQuery, candidates
+from moorage.engine.candidates import candidates
+from moorage.engine.query import CandidateQuery
 from moorage.engine.stays import within
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.allocate import allocate, release

@@ -10,12 +10,8 @@ from moorage.domain.bookings import Booking
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import (
-    SHARES,
-    CandidateQuery,
-    Rules,
-    candidates,
-)
+from moorage.engine.candidates import SHARES, candidates
+from moorage.engine.query import CandidateQuery, Rules
 from moorage.engine.snapshot import ProviderState, Snapshot
 
 

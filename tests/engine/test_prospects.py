@@ -8,8 +8,8 @@ from moorage.domain.bookings import Booking
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import CandidateQuery
 from moorage.engine.prospects import prospects
+from moorage.engine.query import CandidateQuery
 from moorage.engine.snapshot import ProviderState, Snapshot
 
 HOST = ResourceProvider("h0", "h0", None, "h0", inventories=(Inventory("VCPU", 4),))

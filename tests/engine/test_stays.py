@@ -7,7 +7,8 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import CandidateQuery, candidates
+from moorage.engine.candidates import candidates
+from moorage.engine.query import CandidateQuery
 from moorage.engine.sharing import SHARES
 from moorage.engine.snapshot import ProviderState, Snapshot
 from moorage.engine.stays import PLENTY, with_plenty, within

@@ -13,10 +13,10 @@ from moorage.domain.decisions import Decision
 from moorage.domain.describe import read_ensemble
 from moorage.domain.fleet_trees import provider_uuid
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import CandidateQuery
 from moorage.engine.instance import dumps_built, loads_built
 from moorage.engine.problem import Verdict
 from moorage.engine.proved import solve
+from moorage.engine.query import CandidateQuery
 from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.create_ensemble import create_ensemble
 from moorage.usecases.joint import Ask

@@ -12,7 +12,8 @@ from moorage.domain.period import HOUR, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import CandidateQuery, candidates
+from moorage.engine.candidates import candidates
+from moorage.engine.query import CandidateQuery
 from moorage.engine.snapshot import ProviderState, Snapshot
 from moorage.usecases.presented import Presented, candidates_for
 

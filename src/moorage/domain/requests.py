@@ -30,6 +30,18 @@ class RequestGroup:
     not_member_of: frozenset[str] = frozenset()
     in_tree: str | None = None
 
+    def within(self, tree: str) -> RequestGroup:
+        """The same in another provider's tree."""
+        return RequestGroup(
+            self.suffix,
+            self.resources,
+            self.required,
+            self.forbidden,
+            self.member_of,
+            self.not_member_of,
+            tree,
+        )
+
 
 class Objective(StrEnum):
     """What a decision prefers among placements that meet every required policy.

@@ -12,8 +12,8 @@ judged by `peak`, so holds and future bookings reduce candidates although they n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, reduce
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.domain.requests import RequestGroup
-    from moorage.domain.resources import Amounts, ResourceClass, Trait
+    from moorage.domain.resources import Amounts, ResourceClass
     from moorage.engine.prospects import Prepared
+    from moorage.engine.query import CandidateQuery
     from moorage.engine.search import Picks
     from moorage.engine.snapshot import Snapshot
     from moorage.engine.view import Ints, View
 
-__all__ = ["SHARES", "Batch", "Candidate", "CandidateQuery", "Rules", "batches", "candidates"]
+__all__ = ["SHARES", "Batch", "Candidate", "batches", "candidates"]
 
 _FEW: Final = 64
 """Selections of one pattern that are kept for all trees like it; more are searched per tree."""
@@ -48,57 +48,6 @@ _PATTERNS: Final = 256
 """Patterns kept for later queries."""
 _CHUNK: Final = 256
 """Selections of one tree that are found at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What binds the groups of one candidate together."""
-
-    isolate: bool = False
-    same_subtrees: tuple[frozenset[str], ...] = ()
-
-
-@dataclass(frozen=True)
-class CandidateQuery:
-    """What one query asks: its groups and what binds them."""
-
-    groups: tuple[RequestGroup, ...]
-    rules: Rules = field(default_factory=Rules)
-    root_required: tuple[frozenset[Trait], ...] = ()
-    """Trait sets the anchor's root must have one of each of."""
-    root_forbidden: frozenset[Trait] = frozenset()
-    one_provider_per_tree: bool = False
-    """As before microversion 1.29: no candidate takes from two providers of one tree."""
-    anchors: frozenset[int] | None = None
-    """Root rows of the only trees that may be anchors; None for all."""
-
-    def of_groups(self, groups: tuple[RequestGroup, ...]) -> CandidateQuery:
-        """The same with groups that want the same resources and traits, of other providers."""
-        found = replace(self, groups=groups)
-        found.__dict__["shape"] = self.shape
-        return found
-
-    @cached_property
-    def shape(self) -> Shape:
-        """What it asks of every tree."""
-        slots: list[Want] = []
-        sums: dict[ResourceClass, list[int]] = {}
-        for group in self.groups:
-            amounts = tuple(group.resources.items())
-            if group.suffix:
-                slots.append(Want(group.suffix, amounts))
-            else:
-                slots.extend(Want("", (one,)) for one in amounts)
-            for name, amount in amounts:
-                sums.setdefault(name, []).append(amount)
-        return Shape(
-            slots=tuple(slots),
-            required=sum(len(group.required) for group in self.groups if not group.suffix),
-            summed=tuple((name, sum(every)) for name, every in sums.items() if len(every) > 1),
-            isolate=self.rules.isolate,
-            same_subtrees=self.rules.same_subtrees,
-            one_provider_per_tree=self.one_provider_per_tree,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +104,13 @@ def batches(
     shape = query.shape
     if len(pairs):
         # Lenders may stand anywhere, and what they give alone may be had from several trees.
-        look = _Look(snapshot, query, shape, prepared(snapshot, query, pairs))
+        look = _Look(snapshot, shape, prepared(snapshot, query, pairs))
         for roots in blocks(_among(query.anchors, look.worth), wanted):
             yield from look.at(roots)
         return
     for prospect in prospects(snapshot, query, wanted):
         part = Part(prospect.plot, snapshot.classes)
-        look = _Look(part, query, shape, prospect.prepared)
+        look = _Look(part, shape, prospect.prepared)
         for batch in look.at(look.worth):
             yield Batch(batch.selections, part.rows[batch.trees])
 
@@ -208,20 +157,11 @@ def _candidate(slots: Sequence[Want], bare: Sequence[str], rows: Sequence[int]) 
 class _Look:
     """One query over the whole fleet or some of its trees."""
 
-    def __init__(self, view: View, query: CandidateQuery, shape: Shape, prepared: Prepared) -> None:
+    def __init__(self, view: View, shape: Shape, prepared: Prepared) -> None:
         self._view = view
-        supplies = [
-            supply(view, group, who)
-            for group, who in zip(query.groups, prepared.eligible, strict=True)
-        ]
-        self._plan = Plan(
-            shape=shape,
-            slots=tuple(slot for one in supplies for slot in one.slots),
-            required=tuple(mask for one in supplies for mask in one.required),
-            pairs=prepared.pairs,
-        )
-        able = reduce(np.logical_and, (one.trees for one in supplies), prepared.anchors)
-        self.worth = np.flatnonzero(able)
+        found = supply(view, shape, prepared.eligible)
+        self._plan = Plan(shape, prepared.eligible, found, prepared.pairs)
+        self.worth = np.flatnonzero(found.trees & prepared.anchors)
         """Roots of the trees that can possibly serve the query."""
         self._seen: set[tuple[int, ...]] = set()
 

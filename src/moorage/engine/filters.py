@@ -7,6 +7,7 @@ explanations need how many rows each rule rejected. Reason ids are those of `dom
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.requests import RequestGroup
     from moorage.domain.resources import Amounts, ResourceClass, Trait
+    from moorage.engine.snapshot import Snapshot
     from moorage.engine.view import Site, Stock, View
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -66,10 +68,8 @@ def has_trait(site: Site, trait: Trait) -> Bools:
 
 def has_any_trait(site: Site, traits: Iterable[Trait]) -> Bools:
     """Rows of providers that carry at least one of the traits."""
-    mask = np.zeros(len(site.alive), dtype=np.bool_)
-    for trait in traits:
-        mask = mask | has_trait(site, trait)
-    return mask
+    masks = [site.traits[trait] for trait in traits if trait in site.traits]
+    return reduce(np.logical_or, masks) if masks else np.zeros(len(site.alive), dtype=np.bool_)
 
 
 def required_traits(site: Site, group: RequestGroup) -> Iterator[Filter]:
@@ -127,15 +127,19 @@ def own_or_root_aggregates(site: Site, group: RequestGroup) -> Iterator[Filter]:
         yield Filter("aggregate", ~(own | own[site.root]))
 
 
-def in_tree(site: Site, group: RequestGroup) -> Iterator[Filter]:
-    """Only providers of the named provider's tree, when the group names one."""
-    if group.in_tree is None:
-        return
-    row = site.row_of.get(group.in_tree)
+def tree_of(snapshot: Snapshot, uuid: str) -> Bools:
+    """Rows of the providers that stand in one tree with the named one."""
+    row = snapshot.row_of.get(uuid)
     if row is None:
-        yield Filter("in_tree", np.zeros(len(site.alive), dtype=np.bool_))
-    else:
-        yield Filter("in_tree", site.root == site.root[row])
+        return np.zeros(len(snapshot.alive), dtype=np.bool_)
+    found: Bools = snapshot.root == snapshot.root[row]
+    return found
+
+
+def in_tree(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
+    """Only providers of the named provider's tree, when the group names one."""
+    if group.in_tree is not None:
+        yield Filter("in_tree", tree_of(snapshot, group.in_tree))
 
 
 # --- resources ----------------------------------------------------------------------------
@@ -196,25 +200,25 @@ def resources(view: View, amounts: Amounts) -> Iterator[Filter]:
 # --- whole groups -------------------------------------------------------------------------
 
 
-def same_provider(view: View, group: RequestGroup) -> Iterator[Filter]:
+def same_provider(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
     """All rules of a group that one provider must meet alone (Placement's suffixed group)."""
-    yield from right_provider(view, group)
-    yield from resources(view, group.resources)
+    yield from right_provider(snapshot, group)
+    yield from in_tree(snapshot, group)
+    yield from resources(snapshot, group.resources)
 
 
 def right_provider(site: Site, group: RequestGroup) -> Iterator[Filter]:
-    """The same but for resources."""
+    """The same but for resources and the tree."""
     yield from required_traits(site, group)
     yield from forbidden_traits(site, group)
     yield from own_aggregates(site, group)
-    yield from in_tree(site, group)
 
 
 def any_provider(site: Site, group: RequestGroup) -> Iterator[Filter]:
     """The rules each provider serving the unsuffixed group must meet, whatever it gives.
 
     Required traits are missing on purpose: they are met by the providers of a candidate together.
+    The tree is missing too.
     """
     yield from forbidden_traits(site, group)
     yield from own_or_root_aggregates(site, group)
-    yield from in_tree(site, group)

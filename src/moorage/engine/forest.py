@@ -42,9 +42,8 @@ class Grouping:
 
     def of(self, key: int) -> Rows:
         """The rows with that key, ascending."""
-        first = int(np.searchsorted(self.keys, key, side="left"))
-        last = int(np.searchsorted(self.keys, key, side="right"))
-        return self.order[first:last]
+        one = self.keys.dtype.type(key)
+        return self.order[self.keys.searchsorted(one) : self.keys.searchsorted(one, "right")]
 
     def of_all(self, wanted: NDArray[np.integer]) -> NDArray[np.int64]:
         """The rows with each of the wanted keys, key by key."""
@@ -58,11 +57,13 @@ def ranges(
 
     `keys` are ascending, and may be repeated.
     """
+    # Sought as another type, every key would be turned into that first.
+    sought = wanted.astype(keys.dtype, copy=False)
+    first, last = keys.searchsorted(sought), keys.searchsorted(sought, "right")
     if len(wanted) == 1:
-        one = values[keys.searchsorted(wanted[0]) : keys.searchsorted(wanted[0], side="right")]
+        one = values[first[0] : last[0]]
         return np.zeros(len(one), dtype=np.int64), one.astype(np.int64)
-    first = np.searchsorted(keys, wanted, side="left")
-    count = np.searchsorted(keys, wanted, side="right") - first
+    count = last - first
     of = np.repeat(np.arange(len(wanted)), count)
     at = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + first[of]
     return of, values[at].astype(np.int64)
@@ -74,10 +75,22 @@ class Forest:
 
     trees: Grouping
     families: Grouping
+    parent: Rows
+    """[P] parent row or -1."""
 
     @classmethod
     def of(cls, parent: Rows, root: Rows, alive: Bools) -> Forest:
         """Index the columns of a snapshot."""
         return cls(
-            trees=Grouping.by(root, alive), families=Grouping.by(parent, alive & (parent >= 0))
+            trees=Grouping.by(root, alive),
+            families=Grouping.by(parent, alive & (parent >= 0)),
+            parent=parent,
         )
+
+    @cached_property
+    def above(self) -> Rows:
+        """[P] where among the rows of its tree each row's parent is, or -1."""
+        keys = self.trees.keys
+        place = np.full(len(self.parent) + 1, -1, dtype=np.int32)  # the last for row -1: nobody
+        place[self.trees.order] = np.arange(len(keys)) - keys.searchsorted(keys)
+        return place[self.parent]

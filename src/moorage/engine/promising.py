@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.resources import Trait
-    from moorage.engine.candidates import CandidateQuery
+    from moorage.engine.query import CandidateQuery
     from moorage.engine.snapshot import Snapshot
 
     Rows: TypeAlias = NDArray[np.integer]

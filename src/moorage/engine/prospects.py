@@ -9,7 +9,6 @@ aggregates and trees only: other ones make all of it anew.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from moorage.engine import filters
 from moorage.engine.promising import named, promising
 from moorage.engine.sharing import NOBODY
-from moorage.engine.supply import eligible, roots_of
+from moorage.engine.supply import eligible, trees_of
 from moorage.engine.view import Plot
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.engine.candidates import CandidateQuery
+    from moorage.engine.query import CandidateQuery
     from moorage.engine.sharing import Sharing
     from moorage.engine.snapshot import Snapshot
     from moorage.engine.supply import Eligible
@@ -48,8 +47,7 @@ class Prepared:
 
     anchors: Bools
     """[P] living roots that meet the query's rules about roots."""
-    eligible: tuple[Eligible, ...]
-    """Per group of the query."""
+    eligible: Eligible
     pairs: Sharing
 
 
@@ -61,13 +59,15 @@ class Prospect:
     prepared: Prepared
 
 
-def prepared(site: Site, query: CandidateQuery, pairs: Sharing) -> Prepared:
-    """Judge everything but what there is left of resources."""
-    return Prepared(
-        _anchors(site, query),
-        tuple(eligible(site, group, pairs) for group in query.groups),
-        pairs,
-    )
+def prepared(snapshot: Snapshot, query: CandidateQuery, pairs: Sharing) -> Prepared:
+    """Judge everything but what there is left of resources, in the length of the fleet."""
+    trees = {
+        group.suffix: filters.tree_of(snapshot, group.in_tree)
+        for group in query.groups
+        if group.in_tree is not None
+    }
+    who = eligible(snapshot, query.groups, pairs, trees)
+    return Prepared(_anchors(snapshot, query), who, pairs)
 
 
 def prospects(snapshot: Snapshot, query: CandidateQuery, wanted: int | None) -> Iterator[Prospect]:
@@ -95,20 +95,17 @@ def blocks(roots: Ints, wanted: int | None) -> Iterator[Ints]:
 
 
 def _prospect(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> Prospect:
+    """These trees; if the query names any, then these."""
     plot = Plot(snapshot, roots)
-    return Prospect(plot, prepared(plot, query, NOBODY))
+    who = eligible(plot, query.groups, NOBODY)
+    return Prospect(plot, Prepared(_anchors(plot, query), who, NOBODY))
 
 
 def _narrowed(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> Prospect:
     """The same without the trees that cannot serve the query, whatever there is left on them."""
     found = _prospect(snapshot, query, roots)
-    plot, who = found.plot, found.prepared.eligible
-    each = [
-        roots_of(plot, one.own)
-        for group, one in zip(query.groups, who, strict=True)
-        if group.suffix or group.resources
-    ]
-    worth = reduce(np.logical_and, each, found.prepared.anchors)
+    plot, judged = found.plot, found.prepared
+    worth = judged.anchors & np.logical_and.reduce(trees_of(plot, judged.eligible.own))
     able = plot.rows[np.flatnonzero(worth)]
     return found if len(able) == len(roots) else _prospect(snapshot, query, able)
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from moorage.domain.resources import ResourceClass
     from moorage.engine.sharing import Sharing
-    from moorage.engine.supply import Slot
+    from moorage.engine.supply import Eligible, Supply
     from moorage.engine.view import Bools, View
 
     Ints: TypeAlias = NDArray[np.int64]
-    Numbers: TypeAlias = NDArray[np.integer]
+    Rows: TypeAlias = NDArray[np.int32]
     Bytes: TypeAlias = NDArray[np.uint8]
 
 _WORD: Final = 8
@@ -72,9 +72,10 @@ class Plan:
     """A query's shape with who can fill it."""
 
     shape: Shape
-    slots: tuple[Slot, ...]
-    required: tuple[Bools, ...]
+    eligible: Eligible
+    supply: Supply
     pairs: Sharing
+    """Every lender with every tree that it serves."""
 
 
 def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
@@ -87,19 +88,18 @@ def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
     bits = _bits(view, plan, (row, lent), roots[tree])
     if not shape.same_subtrees:
         # Providers that serve nothing are not worth a look; subtrees hang together by them.
-        useful = bits[:, : len(plan.slots)].any(axis=1)
+        useful = bits[:, : len(shape.slots)].any(axis=1)
         if not useful.all():
             tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
     numbers = _numbers(view, plan, tree, (row, lent))
     features = np.concatenate((bits, numbers.view(np.uint8).reshape(len(row), -1)), axis=1)
-    ends = np.searchsorted(tree, np.arange(1, len(roots) + 1))
-    return _by_key(features, row, ends)
+    if len(roots) == 1:
+        return {features.tobytes(): row[None, :]}
+    return _by_key(features, row, np.searchsorted(tree, np.arange(1, len(roots) + 1)))
 
 
 def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
     """Group the trees; `ends` says where the entries of each end."""
-    if len(ends) == 1:
-        return {features.tobytes(): row[None, :]}
     sizes = np.diff(ends, prepend=0)
     size = int(sizes[0])
     if size and (sizes == size).all():
@@ -135,19 +135,23 @@ def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
 
 def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
     row, lent = entries
+    slots = len(plan.shape.slots)
     bits = np.zeros((len(row), plan.shape.bits), dtype=np.uint8)
-    borrowed = np.flatnonzero(lent)
-    for number, slot in enumerate(plan.slots):
-        bits[:, number] = slot.own[row]
-        if len(borrowed):
-            lends = slot.lends[row[borrowed]]
-            if slot.pairs is not plan.pairs:
-                code = row[borrowed] + anchor[borrowed] * len(view.alive)
-                lends &= np.isin(code, slot.pairs.lender + slot.pairs.anchor * len(view.alive))
-            bits[borrowed, number] = lends
-    for number, mask in enumerate(plan.required, len(plan.slots)):
+    for number, mask in enumerate(plan.supply.own):
+        bits[:, number] = mask[row]
+    for number, mask in enumerate(plan.eligible.required, slots):
         bits[:, number] = mask[row]
     if len(plan.pairs):
+        borrowed = np.flatnonzero(lent)
+        lender = row[borrowed]
+        for number, (mask, pairs) in enumerate(
+            zip(plan.supply.lends, plan.eligible.pairs, strict=True)
+        ):
+            lends = mask[lender]
+            if pairs is not plan.pairs:
+                code = lender + anchor[borrowed] * len(view.alive)
+                lends &= np.isin(code, pairs.lender + pairs.anchor * len(view.alive))
+            bits[borrowed, number] = lends
         bits[:, -1] = filters.has_trait(view, SHARES)[row]
     return bits
 
@@ -171,7 +175,7 @@ def _numbers(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) ->
         last -= 1
         numbers[:, last] = _first_with(tree, view.root[row].astype(np.int64))
     if shape.same_subtrees:
-        numbers[:, last - 1] = _parents(view, tree, (row, lent))
+        numbers[:, last - 1] = _parents(view, plan, tree, (row, lent))
     return numbers
 
 
@@ -185,27 +189,23 @@ def _first_with(tree: Ints, value: Ints) -> Ints:
     return found
 
 
-def _parents(view: View, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
+def _parents(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Rows:
     """Per entry: the position within its tree of its nearest ancestor in reach, or -1."""
     row, lent = entries
-    start = np.searchsorted(tree, tree)
-    own = np.flatnonzero(~lent)
-    index = np.full(len(view.alive) + 1, -1, dtype=np.int64)
-    index[row[own]] = own
-    # A tree is in reach as a whole, so each parent is. Row -1 (no parent) is the last index.
-    above = index[view.parent[row[own]]]
-    found = np.full(len(tree), -1, dtype=np.int64)
-    found[own] = np.where(above >= 0, above - start[own], -1)
-    for entry in np.flatnonzero(lent).tolist():
-        found[entry] = _lent_parent(view, tree, row, entry) - start[entry]
-    return np.maximum(found, -1)
+    found = view.above[row]  # a tree is in reach as a whole, and lenders stand behind it
+    if len(plan.pairs):
+        start = tree.searchsorted(tree)
+        for entry in np.flatnonzero(lent).tolist():
+            at = _lent_parent(plan.pairs.parent, tree, row, entry)
+            found[entry] = max(at - start[entry], -1)
+    return found
 
 
-def _lent_parent(view: View, tree: Ints, row: Ints, entry: int) -> int:
+def _lent_parent(above: NDArray[np.integer], tree: Ints, row: Ints, entry: int) -> int:
     """The entry of a lender's nearest ancestor in the same reach, or less than its start."""
     first, last = np.searchsorted(tree, [tree[entry], tree[entry] + 1])
     there = {one: first + number for number, one in enumerate(row[first:last].tolist())}
-    parent = int(view.parent[row[entry]])
+    parent = int(above[row[entry]])
     while parent >= 0 and parent not in there:
-        parent = int(view.parent[parent])
+        parent = int(above[parent])
     return int(there.get(parent, -1))

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.engine.snapshot import Snapshot
-    from moorage.engine.view import View
+    from moorage.engine.view import Site
 
-    Rows: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.integer]
     Bools: TypeAlias = NDArray[np.bool_]
 
 SHARES: Final = "MISC_SHARES_VIA_AGGREGATE"
@@ -34,6 +34,8 @@ class Sharing:
     """[q] root row of a tree."""
     lender: Rows
     """[q] row of a sharing provider that serves it."""
+    parent: Rows
+    """[P] parent row or -1 of every provider of the fleet; lenders may stand below others."""
     made_from: tuple[object, object] = (None, None)
 
     def __len__(self) -> int:
@@ -41,7 +43,7 @@ class Sharing:
 
     def where(self, mask: Bools) -> Sharing:
         """The pairs a mask [q] selects."""
-        return Sharing(self.anchor[mask], self.lender[mask])
+        return Sharing(self.anchor[mask], self.lender[mask], self.parent)
 
     def lenders(self, anchor: int) -> Rows:
         """The sharing providers that serve one tree."""
@@ -53,7 +55,7 @@ class Sharing:
         return self.anchor[lends[self.lender]]
 
 
-NOBODY: Final = Sharing(_NONE, _NONE)
+NOBODY: Final = Sharing(_NONE, _NONE, _NONE)
 
 
 def sharing(snapshot: Snapshot) -> Sharing:
@@ -68,23 +70,23 @@ def sharing(snapshot: Snapshot) -> Sharing:
     ):
         return kept
     anchor, lender = _pairs(snapshot)
-    found = Sharing(anchor, lender, made_from)
+    found = Sharing(anchor, lender, snapshot.parent, made_from)
     snapshot.cache["sharing"] = found
     return found
 
 
-def _pairs(view: View) -> tuple[Rows, Rows]:
-    shares = filters.has_trait(view, SHARES) & view.alive
-    size = len(view.alive)
+def _pairs(site: Site) -> tuple[Rows, Rows]:
+    shares = filters.has_trait(site, SHARES) & site.alive
+    size = len(site.alive)
     codes = []
-    for members in view.aggregates.values():
+    for members in site.aggregates.values():
         givers = members[shares[members]].astype(np.int64)
         if len(givers):
-            anchors = np.unique(view.root[members]).astype(np.int64)
+            anchors = np.unique(site.root[members]).astype(np.int64)
             codes.append((anchors[:, None] * size + givers[None, :]).ravel())
     if not codes:
         return _NONE, _NONE
     pairs = np.unique(np.concatenate(codes))
     anchor, lender = pairs // size, pairs % size
-    strangers = view.root[lender] != anchor
+    strangers = site.root[lender] != anchor
     return anchor[strangers], lender[strangers]

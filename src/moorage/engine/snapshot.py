@@ -194,17 +194,30 @@ class Snapshot:
         return np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
 
     @property
+    def forest(self) -> Forest:
+        """All provider trees as columns."""
+        found = self.cache.get("forest")
+        if not isinstance(found, Forest):
+            found = self.cache["forest"] = Forest.of(self.parent, self.root, self.alive)
+        return found
+
+    @property
     def trees(self) -> Grouping:
         """Living rows by the root of their tree."""
-        return self._forest().trees
+        return self.forest.trees
+
+    @property
+    def above(self) -> Rows:
+        """[P] where among the rows of its tree the parent is, or -1."""
+        return self.forest.above
 
     def children(self, row: int) -> Rows:
         """Rows of the direct children, ascending."""
-        return self._forest().families.of(row)
+        return self.forest.families.of(row)
 
     def tree(self, root_row: int) -> Rows:
         """Rows of the whole tree under a root, the root's own included, ascending."""
-        return self._forest().trees.of(root_row)
+        return self.forest.trees.of(root_row)
 
     def occupants(self, root_row: int, period: Period = EVER) -> tuple[Occupant, ...]:
         """Everybody with a live booking anywhere in the tree at some time of `period`, once each.
@@ -281,12 +294,6 @@ class Snapshot:
         return found
 
     # --- derived once -----------------------------------------------------------------------
-
-    def _forest(self) -> Forest:
-        found = self.cache.get("forest")
-        if not isinstance(found, Forest):
-            found = self.cache["forest"] = Forest.of(self.parent, self.root, self.alive)
-        return found
 
     def _domains(self, level: Level) -> Domains:
         found = self.cache.get(level)

@@ -1,14 +1,16 @@
-"""Who can give what to each request group: masks over all rows, before any tree is walked.
+"""Who can give what a query asks for: masks over all rows, before any tree is walked.
 
 A *slot* is what one provider gives in one piece: a suffixed group as a whole (Placement lets
-one provider serve it), or one resource class of the unsuffixed group.
+one provider serve it), or one resource class of the unsuffixed group. Slots are judged together,
+a mask each, in the order of the query's shape.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,95 +18,132 @@ from moorage.engine import filters
 from moorage.engine.sharing import NOBODY, Sharing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
     from moorage.domain.requests import RequestGroup
-    from moorage.domain.resources import Amounts
+    from moorage.engine.reach import Shape
     from moorage.engine.view import Bools, Site, View
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One piece, and who can give it."""
-
-    suffix: str
-    wants: Amounts
-    own: Bools
-    """[P] providers of the anchor's own tree that can give it."""
-    lends: Bools
-    """[P] sharing providers of other trees that can, where `pairs` admits them."""
-    pairs: Sharing
-
-
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """One group's slots. `required` masks, per required set, who has any of its traits."""
-
-    slots: tuple[Slot, ...]
-    required: tuple[Bools, ...]
-    """Only of the unsuffixed group, whose providers meet them together."""
-    trees: Bools
-    """[P] roots of trees that can possibly serve the group."""
+_ANY_TREE: Final[Mapping[str, Bools]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Who may serve one group if there is enough left of what it asks: masks over all rows."""
+    """Who may give each of s slots if there is enough left of what it asks."""
 
     own: Bools
-    """[P] providers of the anchor's own tree."""
+    """[s, P] providers of the anchor's own tree."""
     lends: Bools
-    """[P] sharing providers of other trees, where `pairs` admits them."""
-    pairs: Sharing
+    """[s, P] sharing providers of other trees, where `pairs` admits them."""
+    pairs: tuple[Sharing, ...]
+    """[s]"""
     required: tuple[Bools, ...] = ()
-    """As of `Supply`."""
+    """Per required set of the unsuffixed group, whose providers meet them together: who has any
+    of its traits, [P]."""
+    plain_pairs: Sharing = NOBODY
+    """Who lends to whom what the unsuffixed group asks for."""
 
 
-def eligible(site: Site, group: RequestGroup, pairs: Sharing) -> Eligible:
-    """What a group asks of providers themselves: traits, aggregates, trees."""
-    if group.suffix:
-        right = filters.passing(site.alive, filters.right_provider(site, group))
-        return Eligible(right, right, pairs)
-    own = filters.passing(site.alive, filters.any_provider(site, group))
-    lends = own
-    admitted = NOBODY
-    if len(pairs) and not group.in_tree:
-        lends = filters.passing(site.alive, filters.forbidden_traits(site, group))
-        admitted = _admitted(site, group, pairs)
-    required = tuple(filters.has_any_trait(site, any_of) for any_of in group.required)
-    if _alone(site, admitted):
-        # Who gives is alone, and must meet alone what providers elsewhere meet together.
-        own = lends = reduce(np.logical_and, required, own)
-    return Eligible(own, lends, admitted, required)
-
-
-def supply(view: View, group: RequestGroup, who: Eligible) -> Supply:
+@dataclass(frozen=True, slots=True)
+class Supply:
     """Who of the eligible has enough left."""
-    if group.suffix:
-        mask = reduce(
-            np.logical_and,
-            (filters.gives(view, name, most) for name, most in group.resources.items()),
-            who.own,
+
+    own: Bools
+    """[s, P]"""
+    lends: Bools
+    """[s, P]"""
+    trees: Bools
+    """[P] roots of trees that can possibly serve every slot."""
+
+
+def eligible(
+    site: Site,
+    groups: Sequence[RequestGroup],
+    pairs: Sharing,
+    trees: Mapping[str, Bools] = _ANY_TREE,
+) -> Eligible:
+    """What request groups ask of providers themselves: traits, aggregates, trees.
+
+    Args:
+        site: where they are sought.
+        groups: what is asked.
+        pairs: who lends to whom there.
+        trees: by suffix, the rows [P] that a group must keep to; any where it is left out.
+    """
+    found: list[tuple[Bools, Bools, Sharing]] = []
+    required: tuple[Bools, ...] = ()
+    admitted = NOBODY
+    for group in groups:
+        if group.suffix:
+            right = filters.passing(site.alive, filters.right_provider(site, group))
+            right = right & trees[group.suffix] if group.suffix in trees else right
+            found.append((right, right, pairs))
+            continue
+        own = lends = filters.passing(site.alive, filters.any_provider(site, group))
+        if group.suffix in trees:
+            own = lends = own & trees[group.suffix]
+        elif len(pairs):
+            lends = filters.passing(site.alive, filters.forbidden_traits(site, group))
+            admitted = _admitted(site, group, pairs)
+        required = tuple(filters.has_any_trait(site, any_of) for any_of in group.required)
+        if _alone(site, admitted):
+            # Who gives is alone, and must meet alone what providers elsewhere meet together.
+            own = lends = reduce(np.logical_and, required, own)
+        found += [(own, lends, admitted)] * len(group.resources)
+    masks = _stacked(site, [own for own, _, _ in found])
+    return Eligible(
+        own=masks,
+        lends=_stacked(site, [lends for _, lends, _ in found]) if len(pairs) else masks,
+        pairs=tuple(some for _, _, some in found),
+        required=required,
+        plain_pairs=admitted,
+    )
+
+
+def _stacked(site: Site, masks: Sequence[Bools]) -> Bools:
+    return np.array(masks, dtype=np.bool_).reshape(len(masks), len(site.alive))
+
+
+def supply(view: View, shape: Shape, who: Eligible) -> Supply:
+    """Who of the eligible has enough left."""
+    own = who.own.copy()
+    lends = own if who.lends is who.own else who.lends.copy()
+    both = (own,) if lends is own else (own, lends)
+    for number, slot in enumerate(shape.slots):
+        for name, amount in slot.amounts:
+            gives = filters.gives(view, name, amount)
+            for masks in both:
+                masks[number] &= gives
+    trees: Bools = np.logical_and.reduce(_anchors(view, own, lends, who.pairs))
+    if who.required and not _alone(view, who.plain_pairs):
+        plain = [number for number, slot in enumerate(shape.slots) if not slot.suffix]
+        trees &= _covered(
+            view, who, np.logical_or.reduce(own[plain]), np.logical_or.reduce(lends[plain])
         )
-        slot = Slot(group.suffix, group.resources, mask, mask, who.pairs)
-        return Supply((slot,), (), _trees_of(view, slot))
-    slots = tuple(_slots(view, group, who))
-    trees = reduce(np.logical_and, (_trees_of(view, slot) for slot in slots), view.alive)
-    for mask in () if _alone(view, who.pairs) else who.required:
-        trees = trees & _carriers(view, slots, mask)
-    return Supply(slots, who.required, trees)
+    return Supply(own, lends, trees)
+
+
+def _covered(view: View, who: Eligible, own: Bools, lends: Bools) -> Bools:
+    """Roots of trees in which, for each required set, somebody in the masks helps to meet it."""
+    required = np.array(who.required)
+    pairs = [who.plain_pairs] * len(required)
+    found: Bools = np.logical_and.reduce(_anchors(view, own & required, lends & required, pairs))
+    return found
+
+
+def _anchors(view: View, own: Bools, lends: Bools, pairs: Sequence[Sharing]) -> Bools:
+    """Roots of trees whose own provider, or a lender to which, is in a mask; each [k, P]."""
+    trees = trees_of(view, own)
+    if any(map(len, pairs)):
+        trees = trees.copy()
+        for number, some in enumerate(pairs):
+            trees[number, some.anchors(lends[number])] = True
+    return trees
 
 
 def _alone(site: Site, pairs: Sharing) -> bool:
     return site.trees.is_single and not len(pairs)
-
-
-def _slots(view: View, group: RequestGroup, who: Eligible) -> Iterator[Slot]:
-    for name, amount in group.resources.items():
-        gives = filters.gives(view, name, amount)
-        own = who.own & gives
-        lends = own if who.lends is who.own else who.lends & gives
-        yield Slot("", {name: amount}, own, lends, who.pairs)
 
 
 def _admitted(site: Site, group: RequestGroup, pairs: Sharing) -> Sharing:
@@ -119,29 +158,11 @@ def _admitted(site: Site, group: RequestGroup, pairs: Sharing) -> Sharing:
     return pairs.where(wanted[pairs.lender] & ~unwanted[pairs.lender] & ~unwanted[pairs.anchor])
 
 
-def _trees_of(view: View, slot: Slot) -> Bools:
-    """Roots of trees whose own provider, or a lender to which, can give the slot."""
-    trees = roots_of(view, slot.own)
-    if len(slot.pairs):
-        trees = trees.copy()
-        trees[slot.pairs.anchors(slot.lends)] = True
-    return trees
-
-
-def roots_of(site: Site, mask: Bools) -> Bools:
-    """Roots of the rows of a mask; in a fleet without nesting every row is one."""
+def trees_of(site: Site, masks: Bools) -> Bools:
+    """[k, P] roots of the rows of each mask [k, P]; without nesting every row is one."""
     if site.trees.is_single:
-        return mask
-    trees = np.zeros(len(site.alive), dtype=np.bool_)
-    trees[site.root[mask]] = True
-    return trees
-
-
-def _carriers(view: View, slots: Sequence[Slot], mask: Bools) -> Bools:
-    """Roots of trees in which some giver is in the mask."""
-    trees = np.zeros(len(view.alive), dtype=np.bool_)
-    for slot in slots:
-        trees |= roots_of(view, slot.own & mask)
-        if len(slot.pairs):
-            trees[slot.pairs.anchors(slot.lends & mask)] = True
+        return masks
+    trees = np.zeros(masks.shape, dtype=np.bool_)
+    for roots, mask in zip(trees, masks, strict=True):
+        roots[site.root[mask.nonzero()[0]]] = True
     return trees

@@ -73,16 +73,12 @@ class Site(Protocol):
     """P rows, as `engine.snapshot.Snapshot` describes them, but for what resources they have."""
 
     @property
-    def row_of(self) -> Mapping[str, int]:
-        """UUID -> row."""
-
-    @property
-    def parent(self) -> Rows:
-        """[P] parent row or -1."""
-
-    @property
     def root(self) -> Rows:
         """[P] root row."""
+
+    @property
+    def above(self) -> Rows:
+        """[P] where among the rows of its tree the parent is, as `trees` has them, or -1."""
 
     @property
     def alive(self) -> Bools:
@@ -198,41 +194,29 @@ class Plot:
 
     def __init__(self, snapshot: Snapshot, roots: Ints) -> None:
         """Of the trees with these root rows, ascending."""
-        if snapshot.trees.is_single:
+        trees = snapshot.forest.trees
+        if trees.is_single:
             self.rows = roots
             self.root = self._every = np.arange(len(roots), dtype=np.int32)
-            follow = len(roots) > 0 and int(roots[-1]) - int(roots[0]) + 1 == len(roots)
         else:
-            of, self.rows = ranges(snapshot.trees.keys, snapshot.trees.order, roots)
-            self.root = np.flatnonzero(self.rows == roots[of]).astype(np.int32)[of]
+            of, self.rows = ranges(trees.keys, trees.order, roots)
             self._every = np.arange(len(self.rows), dtype=np.int32)
-            follow = len(self.rows) > 0 and bool((self.rows[1:] == self.rows[:-1] + 1).all())
-        self.chosen: Chosen = _span(self.rows) if follow else self.rows
+            self.root = self._every[self.rows == roots[of]][of]
+        self.chosen = _chosen(self.rows)
         """What selects them from columns of the whole fleet."""
-        self.alive = np.ones(len(self.rows), dtype=np.bool_)
+        self.alive = snapshot.alive[self.chosen]  # as all of every tree are
         self.trees = Grouping(self._every, self.root)
         # Not the snapshot itself: whoever keeps a plot would keep all its bookings.
-        self._uuids, self._parent = snapshot.uuids, snapshot.parent
+        self._forest = snapshot.forest
         self.traits: Mapping[str, Bools] = _Each(snapshot.traits, self._mask)
         """Masks over the trees."""
         self.aggregates: Mapping[str, Rows] = _Each(snapshot.aggregates, self._members)
         """Members among the trees' rows."""
 
-    @cached_property
-    def row_of(self) -> Mapping[str, int]:
-        """UUID -> row, of every provider of the trees."""
-        uuids = self._uuids
-        return {uuids[row]: number for number, row in enumerate(self.rows.tolist())}
-
-    @cached_property
-    def parent(self) -> Rows:
+    @property
+    def above(self) -> Rows:
         """[P]."""
-        above = self._parent[self.chosen]
-        if isinstance(self.chosen, slice):
-            return np.where(above < 0, -1, above - self.chosen.start).astype(np.int32)
-        order = np.argsort(self.rows, kind="stable")
-        found = order[np.searchsorted(self.rows, np.maximum(above, 0), sorter=order) % len(order)]
-        return np.where(above < 0, -1, found).astype(np.int32)
+        return self._forest.above[self.chosen]
 
     def places(self, columns: ClassColumns) -> _Places:
         """Where its rows stand in one class's columns."""
@@ -271,16 +255,16 @@ class Part:
         return _Piece(columns, self._plot)
 
     @property
-    def row_of(self) -> Mapping[str, int]:
-        """UUID -> row."""
-        return self._plot.row_of
-
-    @property
-    def parent(self) -> Rows:
+    def above(self) -> Rows:
         """[P]."""
-        return self._plot.parent
+        return self._plot.above
 
 
-def _span(rows: NDArray[np.integer]) -> slice:
-    """What selects rows of which each follows the one before; it copies nothing."""
-    return slice(int(rows[0]), int(rows[-1]) + 1)
+def _chosen(rows: NDArray[np.integer]) -> Chosen:
+    """What selects rows: where each follows the one before, it copies nothing."""
+    if not len(rows):
+        return rows
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first + 1 != len(rows) or (rows[1:] <= rows[:-1]).any():
+        return rows
+    return slice(first, last + 1)

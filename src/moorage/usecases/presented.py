@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, Committed, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, Member
-    from moorage.engine.candidates import Candidate, CandidateQuery
+    from moorage.engine.candidates import Candidate
+    from moorage.engine.query import CandidateQuery
     from moorage.engine.snapshot import ProviderState, Snapshot
     from moorage.usecases.ports import Store
 
@@ -96,8 +97,7 @@ def candidates_for(
     rows = {snapshot.row_of[uuid] for uuid in shown.providers if uuid in snapshot.row_of}
     free = snapshot.with_states(without(snapshot.state(row), shown.member.uuid) for row in rows)
     if not shown.stay.period.open_ended:
-        classes = {name for group in query.groups for name in group.resources}
-        free = within(free, classes, Period(snapshot.taken_at, shown.stay.period.end))
+        free = within(free, query.classes, Period(snapshot.taken_at, shown.stay.period.end))
     free = with_terms(free, query)
     there = replace(query, anchors=frozenset(int(snapshot.root[row]) for row in rows))
     for found in candidates(free, there):

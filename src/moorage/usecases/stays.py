@@ -17,7 +17,7 @@ from moorage.domain.errors import ConstraintViolated, InvalidDescription, NotFou
 from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
 from moorage.domain.placement import Occupant
-from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE, wish_of
+from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE
 from moorage.engine.stays import with_plenty, within
 from moorage.usecases.leases.asking import Displaced
 from moorage.usecases.leases.evict import warnings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration
     from moorage.domain.resources import Amounts, ResourceClass
     from moorage.domain.virtual import Wish
-    from moorage.engine.candidates import CandidateQuery
+    from moorage.engine.query import CandidateQuery
     from moorage.engine.snapshot import Snapshot
     from moorage.usecases.ports import Store
     from moorage.usecases.proposal import Ending
@@ -63,15 +63,14 @@ def seen_by(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> 
 
     A query names no project, so one that says nothing is judged over the default lifetime.
     """
-    wish = wish_of(group.resources for group in query.groups)
+    wish = query.wish
     life = lifetimes.default if wish is None or wish.life is None else wish.life
     if wish is not None and wish.preemptible:
         # It must be there for as long as it is warned; then it can make way.
         life = lifetimes.notice if life is None else min(life, lifetimes.notice)
     if life is not None:
         end = min(snapshot.taken_at + life, FOREVER)
-        classes = {name for group in query.groups for name in group.resources}
-        snapshot = within(snapshot, classes, Period(snapshot.taken_at, end))
+        snapshot = within(snapshot, query.classes, Period(snapshot.taken_at, end))
     return with_terms(snapshot, query)
 
 
@@ -80,7 +79,7 @@ def with_terms(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
 
     Only for who looks for room: what follows from it by `with_states` has less of them.
     """
-    wish = wish_of(group.resources for group in query.groups)
+    wish = query.wish
     if wish is None or not wish.terms:
         return snapshot
     return with_plenty(snapshot, {name: MOST[name] for name in wish.terms})

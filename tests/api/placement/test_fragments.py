@@ -13,14 +13,9 @@ from moorage.api.placement.candidate_texts import allocation_requests, batched_r
 from moorage.api.placement.fragments import Fragments
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import (
-    CandidateQuery,
-    Rules,
-    batches,
-    candidates,
-    first,
-)
+from moorage.engine.candidates import batches, candidates, first
 from moorage.engine.chunks import SIZE
+from moorage.engine.query import CandidateQuery, Rules
 from moorage.engine.snapshot import ProviderState, Snapshot
 
 

@@ -17,7 +17,8 @@ from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.requests import RequestGroup
 from moorage.domain.virtual import HOURS, PREEMPTIBLE
-from moorage.engine.candidates import CandidateQuery, candidates
+from moorage.engine.candidates import candidates
+from moorage.engine.query import CandidateQuery
 from moorage.testing.service import TENANT
 from moorage.usecases.allocate import allocate
 from moorage.usecases.leases.draw import drawable

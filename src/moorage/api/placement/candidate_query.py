@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ from moorage.api.placement.refusals import BAD_VALUE, DUPLICATE_KEY, MISSING_VAL
 from moorage.api.placement.schemas import GROUPED, NUMBERED_SUFFIX, SUFFIX
 from moorage.api.placement.validation import is_uuid_like
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import CandidateQuery, Rules
+from moorage.engine.query import CandidateQuery, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,16 +57,17 @@ def read(request: Request) -> CandidateQuery:
     Raises:
         BadQuery: it breaks the grammar, or its parts contradict each other.
     """
-    trees = {key: value.strip() for key, value in request.query if key.startswith(_IN_TREE)}
+    trees: dict[str, str] = {}
+    rest: list[tuple[str, str]] = []
+    for key, value in request.query:
+        if key.startswith(_IN_TREE):
+            trees[key.removeprefix(_IN_TREE)] = value.strip()
+            rest.append((key, _SOME_TREE))
+        else:
+            rest.append((key, value))
     if not trees or not all(map(is_uuid_like, set(trees.values()))):
         return _read(_Asked(request.spoken, request.query))
-    rest = tuple((key, _SOME_TREE if key in trees else value) for key, value in request.query)
-    anywhere = _read(_Asked(request.spoken, rest))
-    found = tuple(
-        one if one.in_tree is None else replace(one, in_tree=trees[f"{_IN_TREE}{one.suffix}"])
-        for one in anywhere.groups
-    )
-    return anywhere.of_groups(found)
+    return _read(_Asked(request.spoken, tuple(rest))).in_trees(trees)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from moorage.api.placement.fragments import summary, summary_with_terms
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.rendering import assembled
-from moorage.domain.virtual import wish_of
 from moorage.engine.candidates import batches, first, summary_rows
 from moorage.http.microversion import Response
 from moorage.usecases.leases.draw import drawable
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from moorage.api.placement.candidate_texts import Rows
     from moorage.api.placement.rendering import Text
     from moorage.api.placement.request import Parts, Request
-    from moorage.engine.candidates import Candidate, CandidateQuery
+    from moorage.engine.candidates import Candidate
+    from moorage.engine.query import CandidateQuery
     from moorage.engine.snapshot import Snapshot
     from moorage.engine.view import Ints
 
@@ -71,7 +71,7 @@ def _summaries(
     parts: Parts, snapshot: Snapshot, query: CandidateQuery, rows: Ints
 ) -> Sequence[Text]:
     """What is said of providers; kept, but for what only those see who draw from a lease."""
-    wish = wish_of(group.resources for group in query.groups)
+    wish = query.wish
     if wish is None:
         return parts.summaries.of(snapshot, rows)
     if not wish.reservations:
@@ -82,16 +82,12 @@ def _summaries(
 
 
 def _check_names(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> None:
-    classes = {name for group in query.groups for name in group.resources}
-    unknown = unknown_classes(parts.store, snapshot, classes)
+    unknown = unknown_classes(parts.store, snapshot, query.classes)
     if unknown:
         raise BadQuery(
             "Invalid resource class in resources parameter: "
             f"No such resource class {', '.join(unknown)}."
         )
-    traits = query.root_forbidden.union(*query.root_required)
-    for group in query.groups:
-        traits |= group.forbidden.union(*group.required)
-    unknown = unknown_traits(parts.store, snapshot, traits)
+    unknown = unknown_traits(parts.store, snapshot, query.traits)
     if unknown:
         raise BadQuery(f"No such trait(s): {', '.join(unknown)}.")

@@ -30,7 +30,6 @@ from moorage.domain.errors import (
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
 from moorage.domain.resources import total
-from moorage.domain.virtual import wish_of
 from moorage.engine.candidates import candidates
 from moorage.engine.stays import within
 from moorage.usecases.leases.health import without_place
@@ -47,7 +46,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.domain.resources import ResourceClass
-    from moorage.engine.candidates import Candidate, CandidateQuery
+    from moorage.engine.candidates import Candidate
+    from moorage.engine.query import CandidateQuery
     from moorage.engine.snapshot import ProviderState, Snapshot
     from moorage.usecases.leases.reserved import Reserved
     from moorage.usecases.ports import Ids, Store
@@ -74,7 +74,7 @@ def drawable(store: Store, snapshot: Snapshot, query: CandidateQuery) -> Drawabl
     the room of one such place besides what is free until the lease's end. There are none unless
     the lease is active.
     """
-    wish = wish_of(group.resources for group in query.groups)
+    wish = query.wish
     if wish is None or not wish.reservations:
         return None
     asked = wish.reservations
@@ -119,7 +119,7 @@ def _stocked(snapshot: Snapshot, found: Reserved) -> Iterator[ProviderState]:
 
 
 def _candidates(snapshot: Snapshot, query: CandidateQuery, found: Reserved) -> Iterator[Candidate]:
-    classes = {name for group in query.groups for name in group.resources} - {found.name}
+    classes = query.classes - {found.name}
     until = found.lease.terms.occupied.end
     shown: set[tuple[object, ...]] = set()
     for places in _rounds(found.unclaimed):
