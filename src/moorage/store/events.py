@@ -16,6 +16,7 @@ from moorage.domain.errors import EventsLost
 from moorage.domain.events import BEGINNING, Event, EventCursor, position
 from moorage.domain.period import format_instant
 from moorage.store import bodies, tables
+from moorage.store.numbered import newest_revision
 from moorage.usecases.ports import EventPage
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ def settled(connection: Session) -> int:
     kind = connection.dialect.name
     if kind == "postgresql":
         return position(int(connection.execute(_XMIN).scalar_one()), 0)
+    if kind == "sqlite":
+        return position(newest_revision(connection) + 1, 0)
     revision = int(connection.execute(_REVISION).scalar_one())
-    if kind != "sqlite":
-        revision = _without_gap(connection, revision)
-    return position(revision + 1, 0)
+    return position(_without_gap(connection, revision) + 1, 0)
 
 
 def _without_gap(connection: Session, newest: int) -> int:

@@ -1,15 +1,15 @@
 """The change log where writers come one at a time: revisions count up in commit order.
 
-The revision is one row, counted up inside the writing transaction; whoever reads a number has
-seen every commit up to it. That needs an order of commits that is known before they end, which
-one writer at a time gives.
+The newest revision is the last one in the log, where every commit writes a row, in the name of
+nobody if it touched no provider; whoever reads a number has seen every commit up to it. That needs
+an order of commits that is known before they end, which one writer at a time gives.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import BigInteger, bindparam, delete, func, literal_column, select, update
 
 from moorage.store import tables
 from moorage.store.answers import Glance, News, commits
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from moorage.domain.period import Instant
     from moorage.store.answers import Turn
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
@@ -31,15 +32,16 @@ KEPT: Final = 20_000
 TRIM_EVERY: Final = 1_000
 
 _l, _log = tables.ledger.c, tables.changes.c
-_HEAD = select(_l.revision, _l.topology_revision, _l.log_start)
-_ADVANCE = update(tables.ledger).values(
-    revision=_l.revision + 1, topology_revision=_l.topology_revision + bindparam("topology")
+_NOBODY: Final = ""
+"""The subject of a commit that touched no provider."""
+REVISION = select(
+    func.coalesce(func.max(_log.revision), literal_column("0", BigInteger)).label("revision")
 )
-_ADVANCE_AND_TELL = _ADVANCE.returning(_l.revision)
-REVISION = select(_l.revision)
+_HEAD = select(_l.topology_revision, _l.log_start)
+_TOPOLOGY_MOVES = update(tables.ledger).values(topology_revision=_l.topology_revision + 1)
 _LOG = tables.changes.insert()
 _AFTER = select(_log.subject, _log.revision, _log.at, _log.bookings_only).where(
-    _log.revision > bindparam("after")
+    _log.revision > bindparam("after"), _log.subject != literal_column("''")
 )
 
 
@@ -72,15 +74,11 @@ class NumberedLog:
 
     def append(self, batch: Batch) -> int:
         """See `Log`."""
-        advance = {"topology": int(batch.topology_moved)}
         connection = batch.connection
-        if connection.dialect.update_returning:
-            revision = int(connection.scalars(_ADVANCE_AND_TELL, advance).one())
-        else:
-            connection.execute(_ADVANCE, advance)
-            revision = int(connection.scalars(REVISION).one())
-        if told := batch.log_rows(revision):
-            connection.do(_LOG, told)
+        revision = newest_revision(connection) + 1
+        connection.do(_LOG, batch.log_rows(revision) or [_by_nobody(revision, batch.turn.at)])
+        if batch.topology_moved:
+            connection.do(_TOPOLOGY_MOVES)
         if revision % TRIM_EVERY == 0 and revision > KEPT:
             _trim(connection, revision - KEPT)
         return revision
@@ -91,12 +89,12 @@ class NumberedLog:
 
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`."""
-        head = connection.execute(_HEAD).one()
+        newest, head = newest_revision(connection), connection.execute(_HEAD).one()
         complete = cursor is not None and revision >= head.log_start
         found = connection.execute(_AFTER, {"after": revision}).all() if complete else []
         return News(
-            cursor=head.revision,
-            revision=head.revision,
+            cursor=newest,
+            revision=newest,
             topology_revision=head.topology_revision,
             commits=commits(found),
             wholly=frozenset(row.subject for row in found if not row.bookings_only),
@@ -106,7 +104,11 @@ class NumberedLog:
 
 def newest_revision(connection: Session) -> int:
     """The revision of the newest commit that this transaction sees."""
-    return int(connection.execute(REVISION).one().revision)
+    return int(connection.scalar(REVISION))
+
+
+def _by_nobody(revision: int, at: Instant) -> dict[str, object]:
+    return {"revision": revision, "subject": _NOBODY, "bookings_only": True, "at": at}
 
 
 def _trim(connection: Session, upto: int) -> None:

@@ -65,7 +65,7 @@ ledger = Table(
     "ledger",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("revision", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),  # MariaDB's; elsewhere the log tells it
     Column("topology_revision", BigInteger, nullable=False),
     Column("keepers_revision", BigInteger, nullable=False, server_default="0"),
     Column("log_start", BigInteger, nullable=False),
@@ -81,6 +81,7 @@ changes = Table(
     Column("subject", _UUID, primary_key=True),
     Column("bookings_only", Boolean, nullable=False),
     Column("at", BigInteger),
+    sqlite_with_rowid=False,
     comment="The change log: which providers a revision touched.",
 )
 
