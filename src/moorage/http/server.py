@@ -155,10 +155,10 @@ class _Bridge:
 
     def __call__(self, protocol: Any, scope: Environ) -> int:  # noqa: ANN401 - a Rust object
         begun = _Begun()
-        environ = self._common | scope
-        self._bodies.begin(environ)
+        scope.update(self._common)  # which has nothing that Granian would say of a request
+        self._bodies.begin(scope)
         try:
-            chunks = self._application(environ, begun)
+            chunks = self._application(scope, begun)
             if isinstance(chunks, list) and len(chunks) <= 1:
                 body = chunks[0] if chunks else b""
                 protocol.response_bytes(begun.status, begun.headers, body)

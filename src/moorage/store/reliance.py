@@ -41,13 +41,16 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
     Raises:
         ProviderConflict: something has; `subject` names a provider, the topology or the keepers.
     """
+    whole = {"topology": changeset.topology_revision, "keepers": changeset.keepers_revision}
+    relies_on_whole = any(relied is not None for relied in whole.values())
+    if not (changeset.relies_on or relies_on_whole):
+        return
     rows = _revisions(batch, changeset)
     moved = _moved(changeset, {row.uuid: row.revision for row in rows})
     if moved:
         _check_forms(batch, changeset, moved)
         _check_standing(batch, changeset)
-    whole = {"topology": changeset.topology_revision, "keepers": changeset.keepers_revision}
-    if not any(relied is not None for relied in whole.values()):
+    if not relies_on_whole:
         return
     stands = rows[-1] if rows else batch.connection.execute(_WHOLE).one()
     for subject, relied in whole.items():

@@ -69,6 +69,10 @@ class Metrics:
         asking.register(_Asking(asked))
         return bytes(generate_latest(shown)) + bytes(generate_latest(asking))
 
+    def of(self, row: Row, *labels: str) -> Any:  # noqa: ANN401 - the library's classes
+        """The instrument itself, for who uses it so often that it keeps it."""
+        return self._of(row, labels)
+
     def _of(self, row: Row, labels: tuple[str, ...]) -> Any:  # noqa: ANN401 - the library's classes
         key = (row.name, labels)
         found = self._kept.get(key)

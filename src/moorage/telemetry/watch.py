@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError
 from moorage.logs import current
@@ -38,15 +38,38 @@ class RequestWatch:
     """Counts answered requests; the kernel calls it."""
 
     metrics: Metrics
+    _known: dict[tuple[object, ...], tuple[Any, Any]] = field(default_factory=dict)
+    """The instruments by what tells requests apart: as many as the metrics have samples of them."""
 
     def __call__(self, environ: Mapping[str, object], status: int, seconds: float) -> None:
         """One request was answered."""
-        api = str(environ.get("moorage.mount", "house"))
-        method = str(environ.get("REQUEST_METHOD"))
-        route = str(environ.get("moorage.route", "none"))
-        labels = (api, method if method in METHODS else "other", route)
-        self.metrics.observe(table.REQUEST_SECONDS, seconds, *labels)
-        self.metrics.count(table.REQUESTS, *labels, str(status))
+        key = (
+            environ.get("moorage.mount"),
+            environ.get("REQUEST_METHOD"),
+            environ.get("moorage.route"),
+            status,
+        )
+        found = self._known.get(key)
+        if found is None:
+            found = self._met(*key)
+        durations, count = found
+        durations.observe(seconds)
+        count.inc()
+
+    def _met(self, mount: object, method: object, route: object, status: object) -> tuple[Any, Any]:
+        known = method in METHODS
+        labels = (
+            "house" if mount is None else str(mount),
+            str(method) if known else "other",
+            "none" if route is None else str(route),
+        )
+        found = (
+            self.metrics.of(table.REQUEST_SECONDS, *labels),
+            self.metrics.of(table.REQUESTS, *labels, str(status)),
+        )
+        if known:  # clients may think of any number of others
+            self._known[mount, method, route, status] = found
+        return found
 
 
 @dataclass(frozen=True)
@@ -56,6 +79,8 @@ class StoreWatch:
     metrics: Metrics
     _lost: threading.local = field(default_factory=threading.local)
     """Which request of a thread has lost a race."""
+    _commits: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    """The instruments by outcome."""
 
     def commit(self, work: Callable[[], T]) -> T:
         """One try to commit."""
@@ -73,8 +98,16 @@ class StoreWatch:
             outcome, self._lost.request = "committed", ""
             return result
         finally:
-            self.metrics.count(table.COMMITS, outcome)
-            self.metrics.observe(table.COMMIT_SECONDS, time.perf_counter() - started, outcome)
+            count, durations = self._commits.get(outcome) or self._met(outcome)
+            count.inc()
+            durations.observe(time.perf_counter() - started)
+
+    def _met(self, outcome: str) -> tuple[Any, Any]:
+        found = self._commits[outcome] = (
+            self.metrics.of(table.COMMITS, outcome),
+            self.metrics.of(table.COMMIT_SECONDS, outcome),
+        )
+        return found
 
     def refresh(self, work: Callable[[], T]) -> T:
         """The snapshot is brought up to date."""

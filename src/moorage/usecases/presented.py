@@ -132,6 +132,8 @@ def take_place(
             `ReplaceAllocations`; the claim is building still.
         ConcurrentUpdate: others kept changing the ensemble.
     """
+    if request_id is None:
+        return None
     for _ in range(ATTEMPTS - 1):
         try:
             return _take_place(store, request_id, writes)
@@ -146,7 +148,7 @@ def take_place(
 
 
 def _take_place(
-    store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
+    store: Store, request_id: str, writes: Sequence[ReplaceAllocations]
 ) -> Committed | None:
     shown = presented(store, request_id)
     taking = next((one for one in writes if shown is not None and _fits(store, shown, one)), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote
@@ -22,7 +22,7 @@ from moorage.api.placement.fragments import Fragments, summary, summary_with_ter
 from moorage.api.placement.providers import encoder
 from moorage.api.placement.refusals import Refusal
 from moorage.api.placement.request import Request
-from moorage.api.placement.routes import Route, find
+from moorage.api.placement.routes import Route, Way, find, way
 from moorage.api.placement.versions import HISTORY
 from moorage.domain.errors import MoorageError
 from moorage.http.microversion import InvalidVersion, Spoken, UnacceptableVersion
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from moorage.http.access_rules import Access
     from moorage.http.microversion import Response
-    from moorage.http.wsgi import Application, Environ, Headers, StartResponse
+    from moorage.http.wsgi import Application, Environ, StartResponse
     from moorage.usecases.ports import Caller, Ids, Store
     from moorage.usecases.stays import Lifetimes
 
@@ -99,19 +99,19 @@ class _Dialect:
         _check_body_headers(environ)
         route, path = find(environ["REQUEST_METHOD"], _path(environ))
         environ[ROUTE] = route.path
-        absent = spoken.absent(route.operation)
-        if absent is not None:
-            raise Refusal(absent, "", allow=route.allow if absent == _NOT_ALLOWED else None)
-        _negotiate(environ, route, spoken)
+        there = way(route, spoken)
+        if there.absent is not None:
+            allow = route.allow if there.absent == _NOT_ALLOWED else None
+            raise Refusal(there.absent, "", allow=allow)
+        _negotiate(environ, there)
         request = _request(environ, route, path, spoken)
         try:
             self.permit(environ, route, request)
             validation.check_query(route.operation, spoken, request.query)
-            handler = spoken.handler(route.operation, route.handler)
-            response = handler(self, request)
+            response = there.handler(self, request)
         except MoorageError as error:
             raise refusal_of(error, request) from error
-        response = _lowered(spoken, route.operation, response)
+        response = _as_spoken(response, request, there)
         body = rendering.encoded(response.body)
         base = "" if response.location is None else _base(environ)
         headers = rendering.success_headers(response, body, base)
@@ -155,12 +155,12 @@ def _check_body_headers(environ: Environ) -> None:
         raise Refusal(400, "content-type header required when content-length > 0")
 
 
-def _negotiate(environ: Environ, route: Route, spoken: Spoken) -> None:
-    if route.takes_json(spoken):
+def _negotiate(environ: Environ, there: Way) -> None:
+    if there.takes_json:
         sent = media_type(environ.get("CONTENT_TYPE"))
         if sent != JSON_TYPE:
             raise Refusal(415, f"The media type {sent or None} is not supported, use {JSON_TYPE}")
-    elif route.gives_json and not accepts(environ.get("HTTP_ACCEPT"), JSON_TYPE):
+    elif there.gives_json and not accepts(environ.get("HTTP_ACCEPT"), JSON_TYPE):
         raise Refusal(406, f"Only {JSON_TYPE} is provided")
 
 
@@ -201,9 +201,11 @@ def _body(environ: Environ) -> bytes:
 
 def _path(environ: Environ) -> str:
     """The path below the mount point. WSGI hands bytes over as Latin-1 text."""
-    raw = str(environ.get("PATH_INFO", "")).encode("latin-1")
+    raw: str = environ.get("PATH_INFO", "")
+    if raw.isascii():
+        return raw
     try:
-        return raw.decode()
+        return raw.encode("latin-1").decode()
     except UnicodeDecodeError:
         raise Refusal(404, "") from None
 
@@ -215,20 +217,23 @@ def _base(environ: Environ) -> str:
     return f"{environ.get('wsgi.url_scheme', 'http')}://{host}{mount}"
 
 
-def _lowered(spoken: Spoken, operation: str, response: Response) -> Response:
-    if not spoken.has("cache-headers"):
+def _as_spoken(response: Response, request: Request, there: Way) -> Response:
+    """The answer as the client's version has it."""
+    if response.modified is not None and not request.has("cache-headers"):
         response = replace(response, modified=None)
-    if not spoken.lowers(operation):
+    if not there.lowers:
         return response
     if isinstance(response.body, rendering.Assembled):
         response = replace(response, body=msgspec.json.decode(b"".join(response.body)))
-    return spoken.lowered(operation, response)
+    return request.spoken.lowered(request.operation, response)
 
 
-def _version_headers(spoken: Spoken) -> Headers:
-    return [(VERSION_HEADER, f"{SERVICE} {spoken.version}"), ("vary", VERSION_HEADER)]
+@cache
+def _version_headers(spoken: Spoken) -> tuple[tuple[str, str], ...]:
+    return (VERSION_HEADER, f"{SERVICE} {spoken.version}"), ("vary", VERSION_HEADER)
 
 
+@cache
 def _line(status: int) -> str:
     return f"{status} {HTTPStatus(status).phrase}"
 

@@ -78,4 +78,7 @@ class Request:
 
     def value(self, key: str) -> str | None:
         """The value of a query parameter; the last one when it is repeated."""
-        return next((value for name, value in reversed(self.query) if name == key), None)
+        for name, value in reversed(self.query):
+            if name == key:
+                return value
+        return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -80,7 +81,7 @@ ANY_ACCEPT: Final = frozenset({"root.show", "trait.show"})
 """Reading operations that answer whatever the client accepts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Route:
     """A line of the table, found; `allow` lists every method of its path."""
 
@@ -92,14 +93,33 @@ class Route:
     rule: str
     allow: str
 
-    def takes_json(self, spoken: Spoken) -> bool:
-        """Whether the operation has a body in the client's version."""
-        return body_schema(self.operation, spoken) is not None
 
-    @property
-    def gives_json(self) -> bool:
-        """Whether the client must accept JSON."""
-        return self.method == "GET" and self.operation not in ANY_ACCEPT
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A route as one version has it: what is the same for each of its requests."""
+
+    absent: int | None
+    """The status to answer where the version does not have it."""
+    takes_json: bool
+    """Whether it has a body."""
+    gives_json: bool
+    """Whether the client must accept JSON."""
+    handler: Handler
+    lowers: bool
+    """Whether the version shows the answer in another shape than the newest."""
+
+
+@cache
+def way(route: Route, spoken: Spoken) -> Way:
+    """The route in this version; there are as many as routes times versions."""
+    operation = route.operation
+    return Way(
+        absent=spoken.absent(operation),
+        takes_json=body_schema(operation, spoken) is not None,
+        gives_json=route.method == "GET" and operation not in ANY_ACCEPT,
+        handler=spoken.handler(operation, route.handler),
+        lowers=spoken.lowers(operation),
+    )
 
 
 Path: TypeAlias = tuple[str, ...]
@@ -119,7 +139,10 @@ def _by_path() -> Mapping[Path, Mapping[str, Route]]:
 
 
 _PATHS: Final = _by_path()
-_FIXED: Final = {path: methods for path, methods in _PATHS.items() if "{" not in "".join(path)}
+_FIXED: Final = {
+    text: methods for path, methods in _PATHS.items() if "{" not in (text := "/" + "/".join(path))
+} | {"": _PATHS["",]}
+"""Paths without items, as they are asked for."""
 
 
 def _with_names() -> Mapping[tuple[object, ...], tuple[Mapping[str, Route], Path]]:
@@ -129,7 +152,7 @@ def _with_names() -> Mapping[tuple[object, ...], tuple[Mapping[str, Route], Path
     """
     found: dict[tuple[object, ...], tuple[Mapping[str, Route], Path]] = {}
     for path, methods in _PATHS.items():
-        if path not in _FIXED:
+        if "{" in "".join(path):
             assert all(part.startswith("{") == bool(at % 2) for at, part in enumerate(path))
             names = tuple(part[1:-1] for part in path[1::2])
             found[len(path), *path[::2]] = methods, names
@@ -145,10 +168,9 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     Raises:
         Refusal: 404 for an unknown path, 405 for a method the path does not have.
     """
-    segments = tuple(path.split("/")[1:]) or ("",)
-    methods, items = _FIXED.get(segments), dict[str, str]()
+    methods, items = _FIXED.get(path), dict[str, str]()
     if methods is None:
-        methods, items = _with_items(segments)
+        methods, items = _with_items(path)
     if method not in methods:
         raise Refusal(
             405,
@@ -158,7 +180,8 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     return methods[method], items
 
 
-def _with_items(segments: Path) -> tuple[Mapping[str, Route], dict[str, str]]:
+def _with_items(path: str) -> tuple[Mapping[str, Route], dict[str, str]]:
+    _, *segments = path.split("/")
     found, given = _WITH_ITEMS.get((len(segments), *segments[::2])), segments[1::2]
     if found is None or not all(given):
         raise Refusal(404, "")
