@@ -37,6 +37,8 @@ class BundleSession:
 
     __slots__ = ("_cursor", "_driver", "_speech", "_waiting", "info")
 
+    near = False
+
     def __init__(self, driver: Any, speech: Speech) -> None:  # noqa: ANN401 - the driver's own
         self._driver = driver
         self._cursor = driver.cursor()

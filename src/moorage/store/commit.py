@@ -41,7 +41,7 @@ from moorage.store.apply import (
 )
 from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
-from moorage.store.foresight import foresight
+from moorage.store.foresight import foresight, state_before
 from moorage.store.judge import changed, end_state, ground, judge, questions
 from moorage.store.own import Ended
 from moorage.store.reliance import check_reliance
@@ -166,7 +166,7 @@ def commit(
         MoorageError: what its changes raise; see `domain.changes`.
     """
     about_now = time.time_ns() // 1000 if clock is None else clock.now()
-    ahead = foresight(changeset, about_now)
+    ahead = (state_before if connection.near else foresight)(changeset, about_now)
     turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
     batch = Batch(connection, turn.at if clock is None else clock.now(), turn, log.sweep)

@@ -4,6 +4,9 @@ Where the database is a server, every question that waits for the answer to the 
 round trip on both sides. What a single change reads before it writes follows from the change
 alone; it is asked together with the wait for the locks, and read after it. `Batch.look` then has
 the answers. Of several changes, later ones read what earlier ones wrote: they ask for themselves.
+
+Where the database is near, a question costs the same whenever it is asked, so only the state before
+is asked for beforehand.
 """
 
 from __future__ import annotations
@@ -30,6 +33,15 @@ def foresight(changeset: Changeset, now: Instant) -> Sequence[Question]:
     (change,) = changeset.changes
     first = _FIRST.get(type(change))
     return () if first is None else tuple(first(change, now))
+
+
+def state_before(changeset: Changeset, now: Instant) -> Sequence[Question]:
+    """Those of the questions whose answers the changeset itself would change."""
+    if len(changeset.changes) != 1 or not isinstance(
+        changeset.changes[0], changes.ReplaceAllocations
+    ):
+        return ()
+    return tuple(_ground(changeset.changes[0], now))
 
 
 def _create_provider(change: changes.CreateProvider, _now: Instant) -> Iterator[Question]:
@@ -64,6 +76,10 @@ def _put_aggregates(change: changes.PutAggregates, _now: Instant) -> Iterator[Qu
 
 def _replace_allocations(change: changes.ReplaceAllocations, now: Instant) -> Iterator[Question]:
     yield allocations.STANDING, {"uuid": change.consumer.uuid}
+    yield from _ground(change, now)
+
+
+def _ground(change: changes.ReplaceAllocations, now: Instant) -> Iterator[Question]:
     for some in batch.only_chunk(change.allocations):
         yield from judge.ground_questions(some, now)
 

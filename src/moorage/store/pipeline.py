@@ -274,6 +274,8 @@ class PipelineSession:
 
     __slots__ = ("_begun", "_speech", "_waiting", "_wire", "info")
 
+    near = False
+
     def __init__(self, wire: Wire, speech: Speech, begin: str) -> None:
         self._wire = wire
         self._speech = speech

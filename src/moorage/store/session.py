@@ -97,6 +97,10 @@ class Session(Asked, Protocol):
         """What the database can do."""
 
     @property
+    def near(self) -> bool:
+        """Whether an answer costs no round trip, for the database is in this very process."""
+
+    @property
     def info(self) -> dict[Any, Any]:
         """Notes about the transaction."""
 
@@ -124,6 +128,8 @@ class CursorSession:
     """A session over a connection of PEP 249, in a transaction that somebody else ends."""
 
     __slots__ = ("_connection", "_speech", "info")
+
+    near = True
 
     def __init__(self, connection: Any, speech: Speech) -> None:  # noqa: ANN401 - the driver's own
         self._connection = connection

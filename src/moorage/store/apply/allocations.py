@@ -33,6 +33,8 @@ STANDING = (
 OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _CLEAR = delete(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _INSERT = insert(tables.consumers)
+_COME = _INSERT.prefix_with("OR IGNORE", dialect="sqlite")
+"""Nothing, where there is such a consumer."""
 _UPDATE = (
     update(tables.consumers)
     .where(_c.uuid == bindparam("of"))
@@ -48,12 +50,16 @@ def stored_consumer(batch: Batch, uuid: str) -> Any:  # noqa: ANN401 - a row
 
 def holder(consumer: Consumer) -> dict[str, object]:
     """The row of a new consumer that has holds only."""
+    return _columns(consumer, 0)
+
+
+def _columns(consumer: Consumer, generation: int) -> dict[str, object]:
     return {
         "uuid": consumer.uuid,
         "project_id": consumer.project_id,
         "user_id": consumer.user_id,
         "type": consumer.type or UNKNOWN_TYPE,
-        "generation": 0,
+        "generation": generation,
     }
 
 
@@ -61,16 +67,17 @@ def write_consumer(
     batch: Batch, consumer: Consumer, stored: Row[Any] | None, generation: int
 ) -> None:
     """Write a consumer as given, with this generation; a type of None changes none."""
-    columns: dict[str, object] = {
+    if stored is None:
+        batch.connection.do(_INSERT, _columns(consumer, generation))
+        return
+    columns = {
+        "of": consumer.uuid,
         "project_id": consumer.project_id,
         "user_id": consumer.user_id,
-        "type": consumer.type or (UNKNOWN_TYPE if stored is None else stored.type),
+        "type": consumer.type or stored.type,
         "generation": generation,
     }
-    if stored is None:
-        batch.connection.do(_INSERT, {"uuid": consumer.uuid, **columns})
-    else:
-        batch.connection.do(_UPDATE, {"of": consumer.uuid, **columns})
+    batch.connection.do(_UPDATE, columns)
 
 
 def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
@@ -81,8 +88,9 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
         InvalidDescription: an amount below 1, or a provider without amounts.
     """
     uuid = change.consumer.uuid
-    found = batch.look(STANDING, {"uuid": uuid})
-    stored = found.first()
+    came = _comes(batch, change)
+    found = () if came else batch.look(STANDING, {"uuid": uuid})
+    stored = found[0] if found else None
     own = [row for row in found if row.number is not None]
     actual = stored.generation if stored is not None and own else None
     if change.generation is not ANY_GENERATION and change.generation != actual:
@@ -94,11 +102,22 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
         batch.allotted.update(row.provider for row in own)
         return
     generation = (actual or 0) + 1
-    write_consumer(batch, change.consumer, stored, generation)
+    if not came:
+        write_consumer(batch, change.consumer, stored, generation)
     _clear(batch, uuid, own, stays_on=change.allocations.keys())
     batch.put(fresh)
     batch.allotted.update(change.allocations)
     batch.consumer_generations[uuid] = generation
+
+
+def _comes(batch: Batch, change: ReplaceAllocations) -> bool:
+    """Write a consumer that is to be new, as nearly all are; whether it is.
+
+    Only where that is known at once. Over a wire it is asked for beforehand; see `foresight`.
+    """
+    if change.generation is not None or not change.allocations or not batch.connection.near:
+        return False
+    return batch.connection.execute(_COME, _columns(change.consumer, 1)).rowcount == 1
 
 
 def _fresh(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) -> list[Booking]:
