@@ -262,12 +262,13 @@ class Batch:
             # One that has lapsed already is kept until the next purge, but takes nothing.
             lives = self.lives(state, one.lapses_at, one.period.end)
             for name, amount in one.amounts.items():
-                spans = self.added.setdefault((provider, name), [])
+                pair = provider, name
+                spans = self.added.setdefault(pair, [])
                 if lives:
                     spans.append(self.span(one.period.start, one.period.end, amount))
                 # What was held so and stays held was judged by the rules of its time.
                 if state == _ALLOCATED or (consumer, provider, name, amount) not in self.held:
-                    self.amounts.setdefault((provider, name), set()).add(amount)
+                    self.amounts.setdefault(pair, set()).add(amount)
         if written:
             self.connection.do(_INSERT_BOOKINGS, written)
 

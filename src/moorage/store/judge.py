@@ -11,6 +11,7 @@ the state before, which nobody else can change meanwhile, and what the changeset
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, and_, bindparam, case, func, or_, select
@@ -23,16 +24,16 @@ from moorage.domain.errors import (
     UnknownName,
 )
 from moorage.domain.period import FOREVER
+from moorage.domain.providers import Inventory
 from moorage.engine.capacity import Shortfall, shortfall
 from moorage.engine.timeline import Spans
-from moorage.store import rows, tables
+from moorage.store import tables
 from moorage.store.batch import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from moorage.domain.period import Instant
-    from moorage.domain.providers import Inventory
     from moorage.store.batch import Batch, Pair, Span
     from moorage.store.session import Question, Rows
 
@@ -55,10 +56,15 @@ _OCCUPANCY = (
     )
     .group_by(_b.provider, _b.resource_class, _START, _END)
 )
-_a = tables.away.c
+_a, _i = tables.away.c, tables.inventories.c
 _DOWN: Final[Any] = _a.start_at.label("down_from"), _a.end_at.label("down_to")
+_RULES: Final[Any] = (
+    *(_i.resource_class, _i.total, _i.reserved),
+    *(_i.min_unit, _i.max_unit, _i.step_size, _i.allocation_ratio),
+)
+"""An inventory, but for its provider and when it was last changed."""
 _INVENTORIES = (
-    select(tables.inventories, *_DOWN)
+    select(_i.provider, *_RULES, *_DOWN)
     .join(tables.providers, _p.uuid == tables.inventories.c.provider)
     .outerjoin(tables.away, _a.provider == _p.root)
     .where(tables.inventories.c.provider.in_(bindparam("providers", expanding=True)))
@@ -67,7 +73,7 @@ _INVENTORIES = (
 _THEN: Final[Any] = bindparam("then", type_=BigInteger)
 _BEGUN = case((_b.start_at <= _THEN, _THEN), else_=_b.start_at)
 _STOCK = (
-    select(_p.uuid, _p.generation, tables.inventories, *_DOWN)
+    select(_p.uuid.label("provider"), _p.generation, *_RULES, *_DOWN)
     .outerjoin(tables.inventories, tables.inventories.c.provider == _p.uuid)
     .outerjoin(tables.away, _a.provider == _p.root)
     .where(_p.uuid.in_(bindparam("providers", expanding=True)))
@@ -126,12 +132,14 @@ def ground(batch: Batch) -> Ground | None:
     if given["then"] > batch.now:  # the clocks are that far apart
         return None
     _, stock = batch.foreseen[_STOCK]
-    batch.generations.update((row.uuid, row.generation) for row in stock)
+    generations, judged, lives, span = batch.generations, batch.added, batch.lives, batch.span
+    for row in stock:
+        generations[row.provider] = row.generation
     occupancy: dict[Pair, list[Span]] = {}
-    lives, span, judged = batch.lives, batch.span, batch.added
     for provider, name, start, end, lapses_at, state, amount in booked:
-        if (provider, name) in judged and lives(state, lapses_at, end):
-            occupancy.setdefault((provider, name), []).append(span(start, end, int(amount)))
+        pair = provider, name
+        if pair in judged and lives(state, lapses_at, end):
+            occupancy.setdefault(pair, []).append(span(start, end, int(amount)))
     stocked = [row for row in stock if (row.provider, row.resource_class) in judged]
     inventories = _inventories(stocked)
     _add_down(batch.now, stocked, inventories, occupancy)
@@ -206,7 +214,22 @@ def judge(batch: Batch, end: Ground) -> None:
 
 
 def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
-    return {(row.provider, row.resource_class): rows.inventory(row) for row in found}
+    return {
+        (row.provider, row.resource_class): _inventory(
+            row.resource_class,
+            row.total,
+            row.reserved,
+            row.min_unit,
+            row.max_unit,
+            row.step_size,
+            row.allocation_ratio,
+        )
+        for row in found
+    }
+
+
+_inventory = lru_cache(maxsize=1024)(Inventory)
+"""A fleet has few kinds of them."""
 
 
 def _judge_names(batch: Batch, without_inventory: list[Pair]) -> None:

@@ -168,7 +168,8 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     Raises:
         Refusal: 404 for an unknown path, 405 for a method the path does not have.
     """
-    methods, items = _FIXED.get(path), dict[str, str]()
+    items: dict[str, str] = {}
+    methods = _FIXED.get(path)
     if methods is None:
         methods, items = _with_items(path)
     if method not in methods:
