@@ -1,7 +1,7 @@
 """A snapshot brought forward step by step equals one made at once; time alone moves it too."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Level, Topology
+from moorage.engine.arrivals import Arrived
 from moorage.engine.snapshot import ProviderState, Snapshot
 
 NAMES = tuple("abcdef")
@@ -46,29 +47,34 @@ def host(
 
 
 @st.composite
+def stays(draw: st.DrawFn, name: str, number: int, classes: Sequence[str]) -> Booking:
+    start = draw(instants)
+    end = draw(st.one_of(st.just(FOREVER), st.integers(start + 1, 25)))
+    state = draw(st.sampled_from(list(BookingState)))
+    return booked(
+        name,
+        number,
+        {draw(st.sampled_from(classes)): draw(st.integers(1, 9))},
+        period=Period(start, end),
+        state=state,
+        lapses_at=FOREVER
+        if state is BookingState.ALLOCATED
+        else draw(st.one_of(st.just(FOREVER), instants)),
+        preemptible=draw(st.booleans()),
+    )
+
+
+@st.composite
 def states(draw: st.DrawFn, name: str) -> ProviderState:
     classes = draw(st.sets(st.sampled_from(CLASSES)))
     inventories = tuple(
         Inventory(one, draw(st.integers(1, 50)), allocation_ratio=draw(st.sampled_from([1.0, 1.5])))
         for one in sorted(classes)
     )
-    bookings = []
-    for number in range(draw(st.integers(0, 3)) if classes else 0):
-        start = draw(instants)
-        end = draw(st.one_of(st.just(FOREVER), st.integers(start + 1, 25)))
-        state = draw(st.sampled_from(list(BookingState)))
-        bookings.append(
-            booked(
-                name,
-                draw(st.integers(0, 4)) * 10 + number,
-                {draw(st.sampled_from(sorted(classes))): draw(st.integers(1, 9))},
-                period=Period(start, end),
-                state=state,
-                lapses_at=FOREVER
-                if state is BookingState.ALLOCATED
-                else draw(st.one_of(st.just(FOREVER), instants)),
-            )
-        )
+    bookings = [
+        draw(stays(name, draw(st.integers(0, 4)) * 10 + number, sorted(classes)))
+        for number in range(draw(st.integers(0, 3)) if classes else 0)
+    ]
     return host(
         name,
         bookings=bookings,
@@ -80,15 +86,35 @@ def states(draw: st.DrawFn, name: str) -> ProviderState:
     )
 
 
+Step = tuple[list[ProviderState], list[str], list[Booking], int]
+
+
 @st.composite
-def steps(draw: st.DrawFn) -> tuple[list[ProviderState], list[str], int]:
+def steps(draw: st.DrawFn) -> Step:
+    """What changes, what goes, what comes to those that stay, and when."""
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=4))
     gone = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))
-    return (
-        [draw(states(name)) for name in names if name not in gone],
-        gone,
-        draw(instants),
+    # Mostly of the sort that lasts; perhaps of a class of which the provider has no inventory.
+    numbers = draw(st.lists(st.integers(0, 4).map(lambda tens: tens * 10), unique=True, max_size=3))
+    coming = [draw(stays(draw(st.sampled_from(NAMES)), number, CLASSES)) for number in numbers]
+    if draw(st.booleans()):
+        coming = [dataclasses.replace(one, period=Period(0)) for one in coming]
+    return [draw(states(name)) for name in names if name not in gone], gone, coming, draw(instants)
+
+
+def arrived(state: ProviderState, coming: Sequence[Booking]) -> Arrived:
+    """The state with these bookings besides, as a feed would say it."""
+    here = {one.consumer for one in state.occupants}
+    new = [
+        one for one in coming if one.provider == state.provider.uuid and one.consumer not in here
+    ]
+    after = dataclasses.replace(
+        state,
+        provider=dataclasses.replace(state.provider, revision=state.provider.revision + 1),
+        bookings=(*state.bookings, *new),
+        occupants=(*state.occupants, *(Occupant(one.consumer, "project") for one in new)),
     )
+    return Arrived(after, new)
 
 
 def content(snapshot: Snapshot) -> dict[str, object]:
@@ -99,12 +125,22 @@ def content(snapshot: Snapshot) -> dict[str, object]:
         found[snapshot.uuids[row]] = (
             int(snapshot.generation[row]),
             int(snapshot.revisions[row]),
+            int(snapshot.breaks[row]),
+            bool(snapshot.preemptible[row]),
             {name for name, mask in snapshot.traits.items() if mask[row]},
             {name for name, rows in snapshot.aggregates.items() if row in rows},
             {
                 name: tuple(
                     getattr(columns, field)[columns.position[row]].item()
-                    for field in ("total", "capacity", "used", "peak", "base", "allocation_ratio")
+                    for field in (
+                        "total",
+                        "capacity",
+                        "used",
+                        "peak",
+                        "base",
+                        "taken",
+                        "allocation_ratio",
+                    )
                 )
                 for name, columns in snapshot.classes.items()
                 if columns.position[row] >= 0
@@ -133,17 +169,20 @@ def whereabouts(snapshot: Snapshot) -> dict[int, set[str]]:
 
 
 @given(history=st.lists(steps(), max_size=6))
-def test_step_by_step_equals_at_once(
-    history: list[tuple[list[ProviderState], list[str], int]],
-) -> None:
+def test_step_by_step_equals_at_once(history: list[Step]) -> None:
     now, snapshot = 0, Snapshot.empty()
     stored: dict[str, ProviderState] = {}
     passed: list[tuple[Snapshot, dict[int, set[str]]]] = []
-    for changed, gone, later in history:
+    for changed, gone, coming, later in history:
         now = max(now, later)
-        snapshot = snapshot.with_states(changed, removed=gone, now=now)
+        others = stored.keys() - {state.provider.uuid for state in changed} - set(gone)
+        there = {one.provider for one in coming} & others
+        came = [arrived(stored[name], coming) for name in sorted(there)]
+        snapshot = snapshot.with_states([*changed, *came], removed=gone, now=now)
         passed.append((snapshot, whereabouts(snapshot)))
-        stored |= {state.provider.uuid: state for state in changed}
+        for name in snapshot.classes:
+            snapshot.peak_over(name, Period(5, 9))  # so that there is a course to keep in step
+        stored |= {state.provider.uuid: state for state in (*changed, *(one.state for one in came))}
         stored = {name: state for name, state in stored.items() if name not in gone}
     at_once = Snapshot.empty(now=now).with_states(stored.values())
     assert content(snapshot) == content(at_once)
@@ -153,6 +192,16 @@ def test_step_by_step_equals_at_once(
         assert (np.diff(columns.rows) > 0).all()
         assert np.array_equal(columns.position[columns.rows], np.arange(len(columns.rows)))
         assert len(columns.position) == len(snapshot.uuids)
+
+
+@pytest.mark.parametrize("now", [12, 7, 3], ids=["later", "now", "earlier"])
+def test_what_comes_where_time_changes_something_too_is_judged_with_it(now: int) -> None:
+    lapsing = booked("a", 1, {"VCPU": 4}, state=BookingState.HELD, lapses_at=10)
+    began = booked("a", 2, {"VCPU": 3}, period=Period(5))
+    before = host("a", bookings=[lapsing, began])
+    after = arrived(before, [booked("a", 10, {"VCPU": 2})])
+    snapshot = Snapshot.empty(now=7).with_states([before]).with_states([after], now=now)
+    assert content(snapshot) == content(Snapshot.empty(now=now).with_states([after.state]))
 
 
 @given(state=states("a"), now=instants)

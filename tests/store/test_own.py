@@ -103,7 +103,10 @@ def said(snapshot: Snapshot) -> dict[str, object]:
     for uuid, row in snapshot.row_of.items():
         state = snapshot.state(row)
         columns = [
-            (name, int(one.used[one.position[row]]), int(one.peak[one.position[row]]))
+            (
+                name,
+                *(int(of[one.position[row]]) for of in (one.used, one.peak, one.base, one.taken)),
+            )
             for name, one in sorted(snapshot.classes.items())
         ]
         found[uuid] = (state.provider, state.bookings, frozenset(state.occupants), columns)

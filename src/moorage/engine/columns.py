@@ -114,7 +114,8 @@ class ClassColumns:
 
 
 Span: TypeAlias = "tuple[Instant, Instant, int]"
-_TAKING: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})
+TAKING: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})
+"""States of bookings behind which a server is, or is being built."""
 _ROW: Final = itemgetter(0)
 
 
@@ -148,7 +149,7 @@ def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], I
         if end <= now:
             end = FOREVER
         is_lasting = start <= now and end == FOREVER
-        taking = is_allocated or state in _TAKING
+        taking = is_allocated or state in TAKING
         for name, amount in booking.amounts.items():
             load = found.get(name)
             if load is None:

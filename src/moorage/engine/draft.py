@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.engine.arrivals import Arrivals, Arrived, lasts
 from moorage.engine.columns import entries, reoccupied, resized, restocked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,7 +31,7 @@ class Draft:
     def __init__(
         self,
         old: Snapshot,
-        states: Iterable[ProviderState],
+        states: Iterable[ProviderState | Arrived],
         removed: Iterable[str],
         now: Instant,
     ) -> None:
@@ -39,14 +40,25 @@ class Draft:
         self.row_of: Mapping[str, int] = old.row_of
         self.changed: dict[int, ProviderState | None] = {}
         self.size = len(old.uuids)
-        self._place(list(states), [uuid for uuid in removed if uuid in old.row_of])
+        whole: list[ProviderState] = []
+        arrived: list[Arrived] = []
+        for one in states:
+            if isinstance(one, Arrived):
+                arrived.append(one)
+            else:
+                whole.append(one)
+        self._place(whole, [uuid for uuid in removed if uuid in old.row_of])
+        self._arrivals = Arrivals()
+        """Of rows to which lasting bookings came, and nothing else happened."""
+        self._receive(arrived)
         self._let_time_pass()
-        known = len(old.states)
+        known, only = len(old.states), set(self._arrivals.rows)
         self._pairs = [
             (row, old.states[row] if row < known else None, state)
             for row, state in self.changed.items()
+            if row not in only
         ]
-        """Rows with what they were and what they are."""
+        """The other rows that changed, with what they were and what they are."""
 
     def _place(self, states: list[ProviderState], removed: list[str]) -> None:
         """Give every provider its row: the one it has, a freed one, or a new one at the end."""
@@ -63,6 +75,16 @@ class Draft:
             self.size = max(self.size, max(row_of.values(), default=-1) + 1)
         for state in states:
             self.changed[self.row_of[state.provider.uuid]] = state
+
+    def _receive(self, arrived: Sequence[Arrived]) -> None:
+        """Note what came; what does not last, and where time changes more, is judged wholly."""
+        old, now = self.old, self.now
+        rows = [self.row_of[one.state.provider.uuid] for one in arrived]
+        as_it_was = (old.breaks[rows] > now) & (old.taken_at <= now)
+        for row, same, one in zip(rows, as_it_was.tolist(), arrived, strict=True):
+            self.changed[row] = one.state
+            if same and all(lasts(booking, now) for booking in one.bookings):
+                self._arrivals.note(row, one.bookings)
 
     def _let_time_pass(self) -> None:
         """Take along the rows that time alone has changed since the old snapshot."""
@@ -123,9 +145,11 @@ class Draft:
         """Rows with a preemptible booking; the old ones where nothing differs."""
         now = [
             state is not None and any(one.preemptible for one in state.bookings)
-            for state in self.changed.values()
+            for _, _, state in self._pairs
         ]
-        old, rows = self.old.preemptible, list(self.changed)
+        came = self._arrivals.preemptible
+        now += [True] * len(came)
+        old, rows = self.old.preemptible, [*(row for row, _, _ in self._pairs), *came]
         if len(old) == self.size and np.array_equal(old[rows], now):
             return old
         column = self._grown(old, 0)
@@ -190,6 +214,8 @@ class Draft:
                     restock.setdefault(one.resource_class, set()).add(row)
             for name, entry in after.items():
                 occupied.setdefault(name, {})[row] = entry
+        came = self._arrivals.rows
+        breaks[came] = np.minimum(breaks[came], self._arrivals.lapses)
         grown = self.size != len(self.old.uuids)
         classes = dict(self.old.classes)
         for name in {*occupied, *restock, *(classes if grown else ())}:
@@ -201,7 +227,7 @@ class Draft:
             else:
                 classes[name] = columns
         return {
-            "classes": classes,
+            "classes": classes | self._arrivals.added_to(classes),
             "breaks": breaks,
             "valid_until": int(breaks.min(initial=np.iinfo(np.int64).max)),
         }

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import Inventory
     from moorage.domain.topology import Level, Topology
+    from moorage.engine.arrivals import Arrived
     from moorage.engine.domains import Domains
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -120,7 +121,7 @@ class Snapshot:
 
     def with_states(
         self,
-        states: Iterable[ProviderState] = (),
+        states: Iterable[ProviderState | Arrived] = (),
         *,
         removed: Iterable[str] = (),
         revision: int | None = None,
@@ -131,7 +132,8 @@ class Snapshot:
         """The snapshot after these providers changed, came, or (`removed`, by UUID) went.
 
         Every provider whose parent or root changed must be among `states`, and every parent
-        named must be known or among them. What is left out stays as it is.
+        named must be known or among them. What is left out stays as it is. Of a known provider
+        to which nothing but bookings came, it is the same for less to say that they `Arrived`.
         """
         at = self.taken_at if now is None else now
         fields = Draft(self, states, removed, at).fields()

@@ -16,13 +16,11 @@ from moorage.store import states
 from moorage.store.own import Own
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from moorage.domain.period import Instant
+    from moorage.engine.arrivals import Arrived
     from moorage.engine.snapshot import ProviderState
     from moorage.store.answers import News
     from moorage.store.backends import Backend
-    from moorage.store.own import Added
     from moorage.store.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
@@ -112,27 +110,26 @@ class Feed:
 
     def _differing(
         self, connection: Session, old: Snapshot, news: News
-    ) -> tuple[list[ProviderState], list[str]]:
-        """The new states of providers that changed, and the UUIDs of those that went."""
+    ) -> tuple[list[ProviderState | Arrived], list[str]]:
+        """What became of providers that changed, and the UUIDs of those that went."""
         wholly: list[str] = []
         known: dict[str, ProviderState] = {}
-        booked: list[tuple[ProviderState, Sequence[Added]]] = []
+        booked: list[states.Came] = []
         for uuid, marks in news.commits.items():
-            if uuid in news.wholly or uuid not in old.row_of:
+            row = None if uuid in news.wholly else old.row_of.get(uuid)
+            if row is None:
                 wholly.append(uuid)
                 continue
-            state, added = old.state(old.row_of[uuid]), self.own.of(uuid, marks)
-            if added is None or not states.are_new(state, added):
-                known[uuid] = state
+            state, added = old.state(row), self.own.of(uuid, marks)
+            came = None if added is None else states.came(state, added)
+            if came is not None and came.are_new:
+                booked.append(came)
             else:
-                booked.append((state, added))
-        changed = [
-            *states.states(connection, wholly),
-            *states.rebooked(connection, known),
-            *states.booked(connection, booked),
-        ]
+                known[uuid] = state
+        changed = [*states.states(connection, wholly), *states.rebooked(connection, known)]
         there = {state.provider.uuid for state in changed}
-        return changed, sorted(news.commits.keys() - there)
+        gone = sorted(uuid for uuid in (*wholly, *known) if uuid not in there)
+        return [*changed, *states.booked(connection, booked)], gone
 
 
 _State = tuple[object | None, Snapshot]

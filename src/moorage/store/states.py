@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
@@ -9,6 +11,7 @@ from sqlalchemy import bindparam, select
 from moorage.domain.errors import NotFound
 from moorage.domain.period import Period
 from moorage.domain.topology import EMPTY
+from moorage.engine.arrivals import Arrived
 from moorage.engine.snapshot import ProviderState
 from moorage.store import bodies, rows, tables
 from moorage.store.batch import chunks
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Select
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
@@ -139,41 +143,61 @@ def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterato
         yield from _booked(providers, bookings, down)
 
 
-def are_new(state: ProviderState, added: Iterable[Added]) -> bool:
-    """Whether nobody who came was there already: who was may look otherwise now."""
-    here = {one.consumer for one in state.occupants}
-    return not any(booking.consumer in here for one in added for booking in one.bookings)
+@dataclass(slots=True)
+class Came:
+    """A known provider to which nothing happened but that bookings came."""
+
+    state: ProviderState
+    """What it was."""
+    added: Sequence[Added]
+    """Commit by commit."""
+    bookings: list[Booking]
+    """All of them."""
+
+    @property
+    def are_new(self) -> bool:
+        """Whether nobody who came was there already: who was may look otherwise now."""
+        consumers = {one.consumer for one in self.bookings}
+        return consumers.isdisjoint(map(_CONSUMER, self.state.occupants))
 
 
-def booked(
-    connection: Session, known: Sequence[tuple[ProviderState, Sequence[Added]]]
-) -> Iterator[ProviderState]:
-    """Known providers to which nothing happened but that bookings came, in this order."""
-    came = {one.consumer for _, every in known for each in every for one in each.bookings}
+_CONSUMER: Final = attrgetter("consumer")
+
+
+def came(state: ProviderState, added: Sequence[Added]) -> Came:
+    """What these commits did to a provider."""
+    return Came(state, added, [booking for one in added for booking in one.bookings])
+
+
+def booked(connection: Session, known: Sequence[Came]) -> list[Arrived]:
+    """What became of providers, in this order."""
     occupants = {
         row.uuid: rows.occupant(row.uuid, row.project_id, row.tags)
-        for some in chunks(came)
+        for some in chunks([booking.consumer for one in known for booking in one.bookings])
         for row in connection.execute(_OCCUPANTS, {"consumers": some})
     }
-    for state, every in known:
-        new = [one for each in every for one in each.bookings]
-        who = dict.fromkeys([one.consumer for one in new])
-        yield ProviderState(
-            _counted_on(state.provider, every),
-            (*state.bookings, *new),
-            (*state.occupants, *[occupants[one] for one in who]),
-            state.down,
-        )
+    return [_arrived(one, occupants) for one in known]
 
 
-def _counted_on(provider: ResourceProvider, every: Sequence[Added]) -> ResourceProvider:
-    bumps = [one for one in every if one.bump]
-    return rows.recounted(
-        provider,
-        generation=provider.generation + sum(one.bump for one in bumps),
-        revision=provider.revision + len(every),
-        updated_at=bumps[-1].at if bumps else provider.updated_at,
+def _arrived(came: Came, occupants: Mapping[str, Occupant]) -> Arrived:
+    state, bookings = came.state, came.bookings
+    provider = state.provider
+    generation, updated_at = provider.generation, provider.updated_at
+    for one in came.added:
+        if one.bump:
+            generation, updated_at = generation + one.bump, one.at
+    now = ProviderState(
+        rows.recounted(
+            provider,
+            generation=generation,
+            revision=provider.revision + len(came.added),
+            updated_at=updated_at,
+        ),
+        (*state.bookings, *bookings),
+        (*state.occupants, *[occupants[who] for who in dict.fromkeys(map(_CONSUMER, bookings))]),
+        state.down,
     )
+    return Arrived(now, bookings)
 
 
 def _assembled(

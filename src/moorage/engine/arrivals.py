@@ -1,0 +1,112 @@
+"""Bookings that came to known providers: what they add to the columns, for all of them at once.
+
+Most commits book something from now on and for ever, on a provider to which nothing else happens.
+Such a booking is as much more of what is taken at every instant from now on, so the sums that a
+snapshot has of the provider stay good: nobody has to look at all its other bookings again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.period import FOREVER
+from moorage.engine.columns import TAKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.period import Instant
+    from moorage.domain.resources import ResourceClass
+    from moorage.engine.columns import ClassColumns, ProviderState
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A known provider to which bookings came, and nothing happened to it but this."""
+
+    state: ProviderState
+    """What it is now, these bookings and the counters included."""
+    bookings: Sequence[Booking]
+
+
+@dataclass(slots=True)
+class _More:
+    """Amounts of one class in one state that came to rows, some of them perhaps repeated."""
+
+    rows: list[int] = field(default_factory=list)
+    amounts: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """What came to some rows of a snapshot."""
+
+    rows: list[int] = field(default_factory=list)
+    """Each once."""
+    lapses: list[Instant] = field(default_factory=list)
+    """When the first of what came to each row lapses; `FOREVER` if none does."""
+    preemptible: list[int] = field(default_factory=list)
+    """Rows to which something came that may be ended for a lease."""
+    _more: dict[ResourceClass, dict[BookingState, _More]] = field(default_factory=dict)
+
+    def note(self, row: int, bookings: Sequence[Booking]) -> None:
+        """These came to one row, all of them lasting."""
+        lapse = FOREVER
+        for booking in bookings:
+            lapse = min(lapse, booking.lapses_at)
+            if booking.preemptible:
+                self.preemptible.append(row)
+            for name, amount in booking.amounts.items():
+                of_class = self._more.get(name)
+                if of_class is None:
+                    of_class = self._more[name] = {}
+                more = of_class.get(booking.state)
+                if more is None:
+                    more = of_class[booking.state] = _More()
+                more.rows.append(row)
+                more.amounts.append(amount)
+        self.rows.append(row)
+        self.lapses.append(lapse)
+
+    def added_to(self, classes: Mapping[ResourceClass, ClassColumns]) -> dict[str, ClassColumns]:
+        """The columns of every class of which something came."""
+        return {
+            name: _added(classes[name], more)
+            for name, more in self._more.items()
+            if name in classes
+        }
+
+
+def lasts(booking: Booking, now: Instant) -> bool:
+    """Whether it occupies from now on, and ends by lapsing alone if it does at all."""
+    period = booking.period
+    return period.start <= now < booking.lapses_at and period.end == FOREVER
+
+
+def _added(columns: ClassColumns, more: Mapping[BookingState, _More]) -> ClassColumns:
+    used, base, peak = columns.used.copy(), columns.base.copy(), columns.peak.copy()
+    taken = columns.taken.copy()
+    for state, some in more.items():
+        at, amounts = columns.position[some.rows], np.array(some.amounts, dtype=np.int64)
+        if at.min() < 0:  # not everybody has an inventory
+            at, amounts = at[at >= 0], amounts[at >= 0]
+        for column in (base, peak):
+            np.add.at(column, at, amounts)
+        if state is BookingState.ALLOCATED:
+            np.add.at(used, at, amounts)
+        if state in TAKING:
+            np.add.at(taken, at, amounts)
+    made = replace(columns, used=used, base=base, peak=peak, taken=taken)
+    known = columns.__dict__.get("course")
+    if known is not None:  # what comes and goes is as before
+        made.__dict__["course"] = known
+    return made
