@@ -15,7 +15,7 @@ def test_rows_are_only_added() -> None:
     states = [state("a", "x"), None, state("c", "x", "y")]
     found = Whereabouts()
     assert [found.rows(one, states) for one in "xyz"] == [(0, 2), (2,), ()]
-    later = found.after([(0, state("a", "z")), (2, None)])
+    later = found.after([(0, ["z"]), (2, [])])
     assert later is found
     assert [found.rows(one, ()) for one in "xz"] == [(0, 2), (0,)]
 

@@ -52,6 +52,8 @@ class Arrivals:
 
     rows: list[int] = field(default_factory=list)
     """Each once."""
+    bookings: list[Sequence[Booking]] = field(default_factory=list)
+    """What came to each."""
     lapses: list[Instant] = field(default_factory=list)
     """When the first of what came to each row lapses; `FOREVER` if none does."""
     preemptible: list[int] = field(default_factory=list)
@@ -75,6 +77,7 @@ class Arrivals:
                 more.rows.append(row)
                 more.amounts.append(amount)
         self.rows.append(row)
+        self.bookings.append(bookings)
         self.lapses.append(lapse)
 
     def added_to(self, classes: Mapping[ResourceClass, ClassColumns]) -> dict[str, ClassColumns]:

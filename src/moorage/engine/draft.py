@@ -10,9 +10,10 @@ import numpy as np
 
 from moorage.engine.arrivals import Arrivals, Arrived, lasts
 from moorage.engine.columns import entries, reoccupied, resized, restocked
+from moorage.engine.whereabouts import consumers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -104,7 +105,7 @@ class Draft:
         fields: dict[str, object] = {}
         if self.changed:
             fields["states"] = old.states.replaced(self.changed, length=self.size, filler=None)
-            fields["whereabouts"] = old.whereabouts.after(self.changed.items())
+            fields["whereabouts"] = old.whereabouts.after(self._consumers())
             fields |= self._counters()
             fields |= self._classes()
             fields["preemptible"] = self._preemptible()
@@ -115,6 +116,13 @@ class Draft:
         return fields
 
     # --- per provider ---------------------------------------------------------------------
+
+    def _consumers(self) -> Iterator[tuple[int, Iterable[str]]]:
+        """Whom the rows have that may not have been there."""
+        for row, _, state in self._pairs:
+            yield row, consumers(state)
+        for row, bookings in zip(self._arrivals.rows, self._arrivals.bookings, strict=True):
+            yield row, [booking.consumer for booking in bookings]
 
     def _grown(self, column: NDArray[np.generic], filler: int) -> NDArray[np.generic]:
         if self.size == len(column):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -33,25 +34,36 @@ class Whereabouts:
         if self._rows is None:
             with self._writing:
                 if self._rows is None:
-                    self._rows = self._noting({}, enumerate(states))
+                    self._rows = self._noting({}, enumerate(map(consumers, states)))
                     self._enough = 2 * self._noted + _SLACK
         return self._rows.get(consumer, ())
 
-    def after(self, changed: Iterable[tuple[int, ProviderState | None]]) -> Whereabouts:
-        """What a snapshot has in which these rows changed: this one, with them, or a new one."""
+    def after(self, came: Iterable[tuple[int, Iterable[str]]]) -> Whereabouts:
+        """What a snapshot has in which these consumers came to rows: this one, or a new one.
+
+        Those who were there already may be among them.
+        """
         if self._rows is None or self._noted > self._enough:
             return Whereabouts()
         with self._writing:
-            self._noting(self._rows, changed)
+            self._noting(self._rows, came)
         return self
 
     def _noting(
-        self, rows: dict[str, tuple[int, ...]], states: Iterable[tuple[int, ProviderState | None]]
+        self, rows: dict[str, tuple[int, ...]], came: Iterable[tuple[int, Iterable[str]]]
     ) -> dict[str, tuple[int, ...]]:
-        for row, state in states:
-            for occupant in () if state is None else state.occupants:
-                known = rows.get(occupant.consumer, ())
+        for row, some in came:
+            for consumer in some:
+                known = rows.get(consumer, ())
                 if row not in known:
-                    rows[occupant.consumer] = (*known, row)
+                    rows[consumer] = (*known, row)
                     self._noted += 1
         return rows
+
+
+def consumers(state: ProviderState | None) -> Iterable[str]:
+    """Everybody on a provider."""
+    return () if state is None else map(_CONSUMER, state.occupants)
+
+
+_CONSUMER: Final = attrgetter("consumer")
