@@ -1,9 +1,14 @@
 """Refusals on the wire: order of checks, statuses, codes, sentences, media types."""
 
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conformance.conftest import Wire
+
+from moorage.api.placement.access import DEFAULT
+from moorage.store import open_store
 
 
 @pytest.mark.parametrize(
@@ -248,3 +253,37 @@ def test_a_line_break_at_the_end_is_no_part_of_a_name(wire: Any) -> None:
     typed = {**body, "consumer_type": "INSTANCE\n"}
     assert wire("PUT", f"/allocations/{consumer}", typed).status == 400
     assert wire("PUT", f"/allocations/{consumer}", body).status == 204
+
+
+@pytest.mark.parametrize("name", ["vcpu", "VCPU x", ""])
+@pytest.mark.parametrize("value", [{}, {"total": "x"}, {"total": 1}, None, 5, "x", [1], []])
+@pytest.mark.parametrize("version", ["1.30", "1.39"])
+def test_what_stands_under_the_name_of_no_class(
+    wire: Any, name: str, value: object, version: str
+) -> None:
+    own = wire.provider("host", VCPU=4)
+    content = {"resource_provider_generation": 1, "inventories": {name: value}}
+    path = f"/resource_providers/{own}/inventories"
+    reshape = {"inventories": {own: content}, "allocations": {}}
+    for answer in (
+        wire("PUT", path, content, version=version),
+        wire("POST", "/reshaper", reshape, version=version),
+    ):
+        assert answer.status == 400, answer.raw
+        assert f"No such resource class {name}." in answer.detail
+    stale = wire("PUT", path, {**content, "resource_provider_generation": 0})
+    assert stale.status == 409, "said first, as by the reference"
+    assert list(wire("GET", path).json["inventories"]) == ["VCPU"]
+
+
+def test_a_ledger_that_is_away_says_when_to_come_again(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    ledger = open_store(f"sqlite:///{file}")
+    wire = Wire(ledger, DEFAULT, "")
+    file.write_bytes(b"no database" * 10_000)
+    answers = [
+        wire("POST", "/resource_providers", {"name": "n"}),
+        wire("PUT", "/traits/CUSTOM_T", headers={"accept": "text/html"}),
+    ]
+    ledger.close()
+    assert [(one.status, one.headers["retry-after"]) for one in answers] == [(503, "30")] * 2

@@ -209,9 +209,15 @@ def test_one_changeset_moves_capacity_between_consumers(store: Ledger) -> None:
 def test_who_is_on_a_provider(store: Ledger) -> None:
     write(store, allocate("c", {"a": {"VCPU": 1}, "b": {"VCPU": 2}}))
     write(store, hold("h", "a", 1, period=Period(1_000)))
-    ((owner, booking),) = store.allocations_of_provider("a")
+    generation, ((owner, booking),) = store.allocations_of_provider("a")
     assert (owner.uuid, booking.amounts) == ("c", {"VCPU": 1})
-    assert [len(store.allocations_of_provider(one)) for one in "ab"] == [1, 1]
+    assert [len(store.allocations_of_provider(one)[1]) for one in "ab"] == [1, 1]
+    found = store.allocations_of_consumer("c")
+    assert found is not None
+    consumer, bookings, generations = found
+    assert (consumer, bookings) == store.consumer("c")
+    assert generations == {"a": generation, "b": store.provider("b").generation}
+    assert store.allocations_of_consumer("h") is None, "what is held is no allocation"
     with pytest.raises(NotFound):
         store.allocations_of_provider("nobody")
 

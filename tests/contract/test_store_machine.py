@@ -324,7 +324,8 @@ class LedgerMachine(RuleBasedStateMachine):
         snapshot = self.store.snapshot()
         for name in PROVIDERS:
             row = snapshot.row(name)
-            there = self.store.allocations_of_provider(name)
+            generation, there = self.store.allocations_of_provider(name)
+            assert generation == snapshot.generation[row]
             for one in CLASSES:
                 columns = snapshot.classes[one]
                 total = sum(booking.amounts.get(one, 0) for _, booking in there)

@@ -55,7 +55,7 @@ def test_what_is_loaded_is_there(store: Ledger, fleet: ExpandedFleet) -> None:
         }
     assert dict(snapshot.topology.attachments) == dict(fleet.topology.attachments)
     assert {one.name for one in store.flavors()} == {one.name for one in fleet.flavors}
-    ((consumer, booking),) = store.allocations_of_provider(provider_uuid("h7"))
+    _, ((consumer, booking),) = store.allocations_of_provider(provider_uuid("h7"))
     assert (consumer.type, booking.amounts["VCPU"]) == ("INSTANCE", 8)
 
 

@@ -122,11 +122,15 @@ class Ledger:
         """See `Store`."""
         return read_bookings.consumer(self._backend, uuid)
 
-    def allocations_of_provider(self, uuid: str) -> Sequence[tuple[Consumer, Booking]]:
+    def allocations_of_consumer(
+        self, uuid: str
+    ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
         """See `Store`."""
-        return self._backend.read(
-            lambda connection: read_bookings.allocations_of_provider(connection, uuid)
-        )
+        return read_bookings.allocations_of_consumer(self._backend, uuid)
+
+    def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
+        """See `Store`."""
+        return read_bookings.allocations_of_provider(self._backend, uuid)
 
     def usages(
         self, project_id: str, user_id: str | None = None

@@ -160,7 +160,7 @@ def _new_load(
     there: dict[str, dict[str, dict[str, int]]] = {}
     for provider in part.providers:
         if provider.uuid not in new_hosts:
-            for consumer, booking in store.allocations_of_provider(provider.uuid):
+            for consumer, booking in store.allocations_of_provider(provider.uuid)[1]:
                 there.setdefault(consumer.uuid, {})[provider.uuid] = dict(booking.amounts)
     for load in part.load:
         found = there.get(load.consumer.uuid)

@@ -209,8 +209,13 @@ class Store(Protocol):
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
         """A consumer with its allocations (state allocated only), or None without any."""
 
-    def allocations_of_provider(self, uuid: str) -> Sequence[tuple[Consumer, Booking]]:
-        """The allocations on a provider. NotFound if there is no such provider."""
+    def allocations_of_consumer(
+        self, uuid: str
+    ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
+        """As `consumer`, and the generation of each provider it has something on: of one state."""
+
+    def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
+        """A provider's generation and the allocations on it, of one state. NotFound."""
 
     def usages(
         self, project_id: str, user_id: str | None = None

@@ -48,7 +48,8 @@ def matching(
 ) -> Ints:
     """Rows of the providers that meet all of the group alone, and have this name and UUID.
 
-    Ascending. Resources are judged by room left at every instant, as for candidates.
+    An empty name is none, as in the reference. Ascending. Resources are judged by room left at
+    every instant, as for candidates.
     """
     mask = filters.passing(snapshot.alive, filters.same_provider(snapshot, group))
     if uuid is not None:
@@ -56,7 +57,7 @@ def matching(
         rows = np.array([] if row is None or not mask[row] else [row], dtype=np.int64)
     else:
         rows = np.flatnonzero(mask)
-    if name is None:
+    if not name:
         return rows
     return np.array([row for row in rows.tolist() if snapshot.names[row] == name], dtype=np.int64)
 
@@ -89,6 +90,19 @@ def create(store: Store, *, uuid: str, name: str, parent: str | None) -> Resourc
     )
 
 
+def rename(store: Store, uuid: str, name: str) -> ResourceProvider:
+    """Give a provider another name; where it stands is left to whoever moves it meanwhile.
+
+    Raises:
+        NotFound: there is no such provider.
+        InvalidDescription: no name.
+        DuplicateName: the name is taken.
+    """
+    _check_name(name, f"Unable to save resource provider {uuid}")
+    store.commit(Changeset((UpdateProvider(uuid, name),)))
+    return one(store, uuid)
+
+
 def update(
     store: Store, uuid: str, *, name: str, parent: str | None, movable: Moves
 ) -> ResourceProvider:
@@ -98,12 +112,14 @@ def update(
         NotFound: there is no such provider.
         InvalidDescription: no name, no such parent, a loop, or a move that may not be made.
         DuplicateName: the name is taken.
+        ProviderConflict: it may only be moved from the top, and was moved meanwhile.
     """
     where = f"Unable to save resource provider {uuid}"
     _check_name(name, where)
-    before = one(store, uuid).parent_uuid
+    found = one(store, uuid)
+    before, change = found.parent_uuid, UpdateProvider(uuid, name, parent, set_parent=True)
     if parent == before:
-        store.commit(Changeset((UpdateProvider(uuid, name),)))
+        store.commit(_relying(change, found, movable))
         return one(store, uuid)
     if movable is FROM_ROOT_ONLY and before is not None:
         verb = "un-parenting" if parent is None else "re-parenting"
@@ -115,8 +131,15 @@ def update(
     if parent is not None:
         _check_parent(store, uuid, parent, where, "update")
         _check_no_loop(store.snapshot(), uuid, parent, where)
-    store.commit(Changeset((UpdateProvider(uuid, name, parent, set_parent=True),)))
+    store.commit(_relying(change, found, movable))
     return one(store, uuid)
+
+
+def _relying(change: UpdateProvider, found: ResourceProvider, movable: Moves) -> Changeset:
+    """Whoever may move a provider from the top only relies on it being there still."""
+    if movable is ANYWHERE:
+        return Changeset((change,))
+    return Changeset((change,), relies_on={found.uuid: found.revision}, seen={found.uuid: found})
 
 
 def delete(store: Store, uuid: str) -> None:

@@ -12,7 +12,6 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.resources import total
 from moorage.http.microversion import Response
 from moorage.usecases import allocate
-from moorage.usecases import providers as usecase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,15 +24,13 @@ if TYPE_CHECKING:
 
 def show(parts: Parts, request: Request) -> Response:
     """A consumer's allocations; never 404, for nobody knows which consumers there could be."""
-    found = parts.store.consumer(request.path["consumer_uuid"])
+    found = parts.store.allocations_of_consumer(request.path["consumer_uuid"])
     if found is None:
         return Response(body={"allocations": {}}, modified=parts.store.now())
-    consumer, bookings = found
-    snapshot = parts.store.snapshot()
+    consumer, bookings, generations = found
     shown = {
-        uuid: {"resources": resources, "generation": int(snapshot.generation[row])}
+        uuid: {"resources": resources, "generation": generations[uuid]}
         for uuid, resources in _by_provider(bookings).items()
-        if (row := snapshot.row_of.get(uuid)) is not None
     }
     body = {
         "allocations": shown,
@@ -47,8 +44,7 @@ def show(parts: Parts, request: Request) -> Response:
 
 def of_provider(parts: Parts, request: Request) -> Response:
     """The allocations on a provider, by consumer."""
-    provider = usecase.one(parts.store, request.path["uuid"])
-    found = parts.store.allocations_of_provider(provider.uuid)
+    generation, found = parts.store.allocations_of_provider(request.path["uuid"])
     shown: dict[str, Any] = {}
     for consumer, booking in found:
         before = shown.get(consumer.uuid, {"resources": {}})["resources"]
@@ -56,7 +52,7 @@ def of_provider(parts: Parts, request: Request) -> Response:
             "resources": dict(total((before, booking.amounts))),
             "consumer_generation": consumer.generation,
         }
-    body = {"allocations": shown, "resource_provider_generation": provider.generation}
+    body = {"allocations": shown, "resource_provider_generation": generation}
     return Response(body=body, modified=_newest(parts, [booking for _, booking in found]))
 
 

@@ -262,6 +262,8 @@ def _refuse(
         headers += _version_headers(spoken)
     if refusal.allow is not None:
         headers.append(("allow", refusal.allow))
+    if refusal.retry_after is not None:
+        headers.append(("retry-after", str(refusal.retry_after)))
     start_response(_line(refusal.status), headers)
     return [body]
 

@@ -103,6 +103,13 @@ TABLE: Final = (
     Row(
         domain.UnknownName,
         400,
+        "malformed reshaper data: No such resource class {e.name}.",
+        on=_on("reshaper.reshape"),
+        kind="resource class",
+    ),
+    Row(
+        domain.UnknownName,
+        400,
         "Unable to allocate inventory: No such resource class {e.name}.",
         on=WRITES_ALLOCATIONS,
         kind="resource class",
@@ -275,7 +282,8 @@ def refusal_of(error: domain.MoorageError, request: Request) -> Refusal:
         duplicates=_duplicates(error, request),
     )
     code = error.code if isinstance(error, BadQuery) else row.code
-    return Refusal(row.status, sentence, code=code)
+    later = error.retry_after if isinstance(error, domain.Busy) else None
+    return Refusal(row.status, sentence, code=code, retry_after=later)
 
 
 def _fits(row: Row, error: domain.MoorageError, operation: str) -> bool:

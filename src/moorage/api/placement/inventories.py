@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api.placement.names import unknown_classes
 from moorage.api.placement.precedence import refuse_first
+from moorage.api.placement.schemas import NAME
 from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
 from moorage.domain.errors import InvalidDescription, MoorageError, NotFound, ProviderConflict
 from moorage.domain.providers import Inventory
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 RATIO: Final = "allocation_ratio"
 FIELDS: Final = ("total", "reserved", "min_unit", "max_unit", "step_size", RATIO)
+_IS_NAME: Final = re.compile(NAME).search
 
 
 def shape(inventory: Inventory) -> JSON:
@@ -146,9 +149,14 @@ def read(
 ) -> Inventory:
     """An inventory of a provider from its wire form; what is left out takes its default.
 
+    What stands under a name that no class can have is judged by no schema, and not read either:
+    the commit refuses the name.
+
     Raises:
         InvalidDescription: more is reserved than there is (before 1.26: or as much).
     """
+    if not _IS_NAME(resource_class):
+        return Inventory(resource_class, total=1)
     given = {name: int(body[name]) for name in FIELDS if name in body and name != RATIO}
     inventory = Inventory(resource_class, allocation_ratio=float(body.get(RATIO, 1.0)), **given)
     full = request.has("all-reserved")

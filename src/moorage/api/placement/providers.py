@@ -127,14 +127,16 @@ def update(parts: Parts, request: Request) -> Response:
     """A new name, and where the body names a parent (or null) a new place in the forest."""
     provider = usecase.one(parts.store, request.path["uuid"])
     body = request.json()
-    parent = body.get("parent_provider_uuid", provider.parent_uuid)
-    updated = usecase.update(
-        parts.store,
-        provider.uuid,
-        name=body["name"],
-        parent=parent,
-        movable=usecase.ANYWHERE if request.has("re-parenting") else usecase.FROM_ROOT_ONLY,
-    )
+    if "parent_provider_uuid" in body:
+        updated = usecase.update(
+            parts.store,
+            provider.uuid,
+            name=body["name"],
+            parent=body["parent_provider_uuid"],
+            movable=usecase.ANYWHERE if request.has("re-parenting") else usecase.FROM_ROOT_ONLY,
+        )
+    else:
+        updated = usecase.rename(parts.store, provider.uuid, body["name"])
     return Response(body=shape(updated, request.mount), modified=modified(updated))
 
 

@@ -22,13 +22,21 @@ class Refusal(Exception):
     """An answer other than success, decided before or beside any use case."""
 
     def __init__(
-        self, status: int, message: str, *, allow: str | None = None, code: str = UNDEFINED
+        self,
+        status: int,
+        message: str,
+        *,
+        allow: str | None = None,
+        code: str = UNDEFINED,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.allow = allow
         self.code = code
+        self.retry_after = retry_after
+        """In how many seconds to ask again, where that helps."""
 
 
 class BadQuery(InvalidDescription):
