@@ -287,3 +287,42 @@ def test_a_ledger_that_is_away_says_when_to_come_again(tmp_path: Path) -> None:
     ]
     ledger.close()
     assert [(one.status, one.headers["retry-after"]) for one in answers] == [(503, "30")] * 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ("resources=VCPU:1&resources1=NOPE:1", 400),
+        ("resources=VCPU:9&resources1=NOPE:1", 200),
+        ("resources1=NOPE:1&resources=VCPU:9", 400),
+        ("resources=VCPU:9&required1=CUSTOM_NOPE&resources1=VCPU:1", 200),
+        ("resources=VCPU:9&required=CUSTOM_NOPE", 400),
+        (f"resources=VCPU:1&required=CUSTOM_NOPE&member_of={uuid.uuid4()}", 200),
+        (f"resources=VCPU:1,NOPE:1&member_of={uuid.uuid4()}", 400),
+        ("resources=VCPU:1&resources1=NOPE:1&root_required=COMPUTE_NODE", 200),
+        ("resources=VCPU:1&resources1=VCPU:9&root_required=CUSTOM_NOPE", 400),
+        ("resources=VCPU:9&root_required=!COMPUTE_NODE&resources1=NOPE:1", 200),
+        ("resources=CUSTOM_MOORAGE_HOURS:9,VCPU:9&resources1=NOPE:1", 400),
+    ],
+)
+def test_a_name_is_unknown_once_it_is_come_to(wire: Any, asked: str, status: int) -> None:
+    """The reference goes from group to group, and stops at one that finds nothing."""
+    wire.provider("host", VCPU=4)
+    answer = wire("GET", f"/allocation_candidates?{asked}")
+    assert answer.status == status, answer.raw
+    if status == 200:
+        assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
+
+
+def test_queries_that_say_little(wire: Any) -> None:
+    names = [
+        wire("GET", f"/resource_providers/{wire.provider(name)}").json["name"] for name in "ab"
+    ]
+
+    def listed(query: str) -> list[str]:
+        found = wire("GET", f"/resource_providers?{query}").json["resource_providers"]
+        return sorted(one["name"] for one in found)
+
+    assert listed("name=") == listed("name") == names, "an empty name is none"
+    assert listed("name=a;required=!COMPUTE_NODE") == ["a"], "parted by a semicolon"
+    assert listed("name=a%3Brequired") == []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tests.fuzz.sides import Answer, Call
 
@@ -29,6 +29,8 @@ class Disagreement:
     call: Call
     ours: Answer
     theirs: Answer
+    before: Sequence[Call] = ()
+    """What was asked before it."""
 
     @property
     def kind(self) -> str:

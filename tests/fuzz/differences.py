@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import parse_qsl
@@ -10,10 +11,11 @@ from tests.fuzz.agreement import normal
 from tests.fuzz.world import SHARING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from tests.fuzz.agreement import Disagreement
-    from tests.fuzz.sides import Answer
+    from tests.fuzz.sides import Answer, Call
 
 Meant: TypeAlias = Callable[["Disagreement"], bool]
 """Whether a disagreement is the one of that name."""
@@ -34,7 +36,47 @@ def _left_behind(one: Disagreement) -> bool:
     """The reference remembers a consumer that was cleared before it had anything."""
     kept = "consumer generation conflict - expected 0 but got None"
     unknown = "consumer generation conflict - expected null but got 0"
-    return kept in one.theirs.raw.decode() or unknown in one.ours.raw.decode()
+    if kept in one.theirs.raw.decode() or unknown in one.ours.raw.decode():
+        return True
+    cleared = {name for call in one.before for name in _cleared(call)}
+    if not cleared or not one.ours.status == one.theirs.status == OK:
+        return False
+    return _of_a_type_then(one, cleared) if "/allocations/" in one.call.path else _by_type(one)
+
+
+def _cleared(call: Call) -> Iterator[str]:
+    """Consumers that a request leaves with nothing."""
+    body: Any = call.body
+    if call.bare_path.startswith("/allocations/"):
+        body = {call.bare_path.rpartition("/")[2]: body}
+    elif call.bare_path == "/reshaper":
+        body = body.get("allocations")
+    elif call.bare_path != "/allocations":
+        return
+    for name, given in body.items() if isinstance(body, dict) else ():
+        if isinstance(given, dict) and given.get("allocations") in ({}, []):
+            yield name
+
+
+def _of_a_type_then(one: Disagreement, cleared: AbstractSet[str]) -> bool:
+    """A write that says no type leaves a consumer the one that it is remembered by."""
+    here, there = one.ours.json, one.theirs.json
+    return (
+        one.call.bare_path.rpartition("/")[2] in cleared
+        and here["consumer_type"] == "unknown"
+        and {**there, "consumer_type": "unknown"} == here
+    )
+
+
+def _by_type(one: Disagreement) -> bool:
+    """What a project uses is in sum the same, but some of it is of that type there."""
+    if one.call.bare_path != "/usages" or "consumer_type=" in one.call.path:
+        return False
+    sums: list[Counter[str]] = []
+    for answer in (one.ours, one.theirs):
+        usages = answer.json["usages"]
+        sums.append(sum(map(Counter, usages.values()), Counter()))
+    return "unknown" in one.ours.json["usages"] and sums[0] == sums[1]
 
 
 def _odd_version(one: Disagreement) -> bool:

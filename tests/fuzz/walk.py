@@ -53,7 +53,7 @@ def walk(seed: int, reference: Reference, steps: int = STEPS) -> Outcome:
                 break
             if agree(one, here, there):
                 continue
-            found = Disagreement(one, here, there)
+            found = Disagreement(one, here, there, outcome.history[:-1])
             name = name_of(found)
             if name is None:
                 outcome.disagreements.append(found)

@@ -40,7 +40,8 @@ def read(text: str, version: str = "1.39") -> CandidateQuery:
 @given(st.text("ab1_=&;%2+é", max_size=12))
 def test_a_query_is_taken_apart_as_the_standard_library_does(text: str) -> None:
     try:
-        expected = parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="strict")
+        parted = text.replace(";", "&")  # as the reference does
+        expected = parse_qsl(parted, keep_blank_values=True, encoding="utf-8", errors="strict")
     except ValueError:
         with pytest.raises(ValueError, match=r"decode|codec"):
             taken_apart(text)

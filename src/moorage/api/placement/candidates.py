@@ -10,9 +10,8 @@ import numpy as np
 from moorage.api.placement import candidate_query
 from moorage.api.placement.candidate_texts import allocation_requests, batched_requests
 from moorage.api.placement.fragments import summary, summary_with_terms
-from moorage.api.placement.names import unknown_classes, unknown_traits
-from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.rendering import assembled
+from moorage.api.placement.unknown_names import names_exist
 from moorage.engine.candidates import batches, first, summary_rows
 from moorage.http.microversion import Response
 from moorage.usecases.leases.draw import drawable
@@ -36,7 +35,10 @@ def list_all(parts: Parts, request: Request) -> Response:
     query = candidate_query.read(request)
     shown = presented(parts.store, request.global_request_id)
     snapshot = parts.store.snapshot()
-    _check_names(parts, snapshot, query)
+    if not names_exist(parts, snapshot, query):
+        return Response(
+            body={"allocation_requests": [], "provider_summaries": {}}, modified=snapshot.taken_at
+        )
     limit = candidate_query.limit(request)
     drawn = drawable(parts.store, snapshot, query)
     if drawn is not None:
@@ -79,15 +81,3 @@ def _summaries(
     encode = summary_with_terms if wish.terms else summary
     each = (encode(snapshot, row, snapshot.state(row)) for row in rows.tolist())
     return [b",".join(each)]
-
-
-def _check_names(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> None:
-    unknown = unknown_classes(parts.store, snapshot, query.classes)
-    if unknown:
-        raise BadQuery(
-            "Invalid resource class in resources parameter: "
-            f"No such resource class {', '.join(unknown)}."
-        )
-    unknown = unknown_traits(parts.store, snapshot, query.traits)
-    if unknown:
-        raise BadQuery(f"No such trait(s): {', '.join(unknown)}.")
