@@ -20,21 +20,23 @@ import psycopg
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
-from moorage.store.answers import Connections
 from moorage.store.patience import AWAY, WAIT, Patience, sentence, stubbornly
 from moorage.store.pipeline import STALE, PipelineSession, Wire
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
+from moorage.store.wires import Wires
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
+    from sqlalchemy import URL, Connection, Engine
 
     from moorage.domain.period import Instant
+    from moorage.store.answers import Connections
     from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
@@ -43,6 +45,8 @@ _log = logging.getLogger(__name__)
 
 _CONNECTIONS: Final = 16
 """Transactions at a time per process; more only queue in the database instead of here."""
+_KEPT: Final = 8
+"""Connections kept that nobody needs just now."""
 
 _LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"}) | STALE
 """Serialization, deadlock; two births of one name; no room for locks; what was prepared is no
@@ -55,8 +59,6 @@ _LATE: Final = frozenset({"55P03", "57014"})
 _ON_THE_DISK: Final = frozenset({"53100", "58030", "XX001", "XX002"})
 """Disk full, I/O error, data or index corrupted: an operator must look."""
 
-_WIRE: Final = "moorage wire"
-"""Where a pooled connection keeps what statements are sent on."""
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _ALONE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('moorage', 0))")
@@ -93,6 +95,7 @@ class PostgresBackend:
         )
         wording: Any = PGDialect_psycopg  # has no annotations
         self._speech = Speech(wording(paramstyle="numeric_dollar", dbapi=psycopg))
+        self._wires = Wires(self._dial, most=_CONNECTIONS, kept=_KEPT, patience=WAIT)
         self._line = Line(self._dial)
         self.log = VisibleLog(self._line, self._stubbornly)
         try:
@@ -143,34 +146,30 @@ class PostgresBackend:
 
     def connections(self) -> Connections:
         """See `Backend`. One more is kept for questions."""
-        pool: Any = self._engine.pool
-        return Connections(pool.checkedout(), pool.checkedin(), _CONNECTIONS)
+        return self._wires.count()
 
     def close(self) -> None:
         """See `Backend`."""
         self._line.close()
+        self._wires.close()
         self._engine.dispose()
 
     # --- one attempt --------------------------------------------------------------------------
 
     def _dial(self) -> Wire:
-        """A connection outside the pool, one statement at a time."""
-        lent = self._borrowed()
-        wire = _wire(lent)
-        lent.detach()
-        return wire
-
-    def _borrowed(self) -> PoolProxiedConnection:
+        """A new connection."""
         try:
-            return self._engine.raw_connection()
+            lent = self._engine.raw_connection()
         except psycopg.Error as error:
             raise in_general_terms(self._speech.dialect, error, "connect", broken=True) from error
+        driver: Any = lent.driver_connection
+        lent.detach()
+        return Wire(driver)
 
     @contextmanager
     def _lent(self, begin: str) -> Iterator[PipelineSession]:
-        """A transaction on a connection of the pool; whoever is done with it ends it."""
-        lent = self._borrowed()
-        wire = _wire(lent)
+        """A transaction on a connection of its own; whoever is done with it ends it."""
+        wire = self._wires.lend()
         session = PipelineSession(wire, self._speech, begin)
         try:
             yield session
@@ -178,9 +177,7 @@ class PostgresBackend:
             session.take_back()
             raise
         finally:
-            if wire.broken:
-                lent.invalidate()
-            lent.close()
+            self._wires.give_back(wire)
 
     def _reading(self, work: Callable[[Session], T]) -> T:
         with self._lent(_READ) as session:
@@ -224,15 +221,6 @@ class PostgresBackend:
 
     def _stubbornly(self, attempt: Callable[[], T]) -> T:
         return stubbornly(attempt, _bear)
-
-
-def _wire(lent: PoolProxiedConnection) -> Wire:
-    """What statements are sent on: made once per connection, for it knows what is prepared."""
-    found = lent.info.get(_WIRE)
-    if found is None:
-        driver: Any = lent.driver_connection
-        found = lent.info[_WIRE] = Wire(driver)
-    return found
 
 
 def _bear(error: DBAPIError, patience: Patience) -> None:
@@ -290,11 +278,7 @@ def _engine(url: URL) -> Engine:
     engine = create_engine(
         url.update_query_dict(lively),
         isolation_level="READ COMMITTED",
-        pool_size=_CONNECTIONS // 2,
-        max_overflow=_CONNECTIONS - _CONNECTIONS // 2,
-        pool_timeout=WAIT,
-        pool_use_lifo=True,
-        pool_reset_on_return=None,  # whoever began a transaction has ended it
+        poolclass=NullPool,  # what is used often is kept as wires
         use_native_hstore=False,
     )
 
