@@ -43,6 +43,8 @@ FAST: tuple[str, ...] = (
     "max_connections=200",
     "max_wal_size=256MB",
     "jit=off",
+    # In its folder, so that a server that was killed leaves nothing of it outside.
+    "dynamic_shared_memory_type=mmap",
 )
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import os_resource_classes
 from sqlalchemy import bindparam, select
 
 from moorage.domain.bookings import BookingState
@@ -41,6 +42,8 @@ Pair = tuple[str, str]
 Span = tuple[int, int, int]
 """Start, end, amount; past starts are `now`, and an overrun end is `FOREVER`."""
 
+_STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
+
 _some_names: Final[Any] = bindparam("names", expanding=True)
 CLASSES = select(tables.resource_classes.c.name).where(
     tables.resource_classes.c.name.in_(_some_names)
@@ -63,6 +66,11 @@ def only_chunk(values: Iterable[str]) -> Sequence[list[str]]:
     """The one list that `chunks` makes of the values; nothing where it makes none, or several."""
     every = chunks(values)
     return every if len(every) == 1 else ()
+
+
+def doubtful(classes: Iterable[str]) -> list[str]:
+    """Those of resource classes that a ledger may not have; see `upgrade` for those it has."""
+    return [name for name in classes if name not in _STANDARD]
 
 
 @dataclass
@@ -194,7 +202,7 @@ class Batch:
 
     def knows_class(self, name: str) -> bool:
         """Whether the resource class exists."""
-        return self._known("classes", CLASSES, [name])[name]
+        return name in _STANDARD or self._known("classes", CLASSES, [name])[name]
 
     def knows_trait(self, name: str) -> bool:
         """Whether the trait exists."""
@@ -202,7 +210,7 @@ class Batch:
 
     def look_up_classes(self, names: Iterable[str]) -> None:
         """Make `knows_class` of all these names one look at the database."""
-        self._known("classes", CLASSES, names)
+        self._known("classes", CLASSES, doubtful(names))
 
     def look_up_traits(self, names: Iterable[str]) -> None:
         """Make `knows_trait` of all these names one look at the database."""

@@ -52,7 +52,7 @@ def _create_provider(change: changes.CreateProvider, _now: Instant) -> Iterator[
 
 def _put_inventories(change: changes.PutInventories, _now: Instant) -> Iterator[Question]:
     yield batch.PROVIDER, {"uuid": change.provider}
-    for names in batch.only_chunk(one.resource_class for one in change.inventories):
+    for names in batch.only_chunk(batch.doubtful(one.resource_class for one in change.inventories)):
         yield batch.CLASSES, {"names": names}
     yield stock.CLASSES, {"provider": change.provider}
 
