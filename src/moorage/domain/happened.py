@@ -287,3 +287,5 @@ _TOLD: Final[Mapping[type, Callable[[Any, Before], Iterator[Happened]]]] = Mappi
         changes.PutEvent: _event,
     }
 )
+TELLING: Final = frozenset(_TOLD)
+"""Kinds of changes that may mean an event."""

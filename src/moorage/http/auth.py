@@ -6,12 +6,16 @@ must be refused with 401. What the 401 looks like is the mount's business.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
     from moorage.http.wsgi import Environ
+
+
+_ADMIN: Final = frozenset({"admin"})
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 class Authenticate(Protocol):
@@ -41,7 +45,7 @@ def noauth2(environ: Environ, request_id: str) -> Caller | None:
     if sent_roles is not None:
         roles = frozenset(role for part in sent_roles.split(",") if (role := part.strip().lower()))
     else:
-        roles = frozenset({"admin"}) if user == "admin" else frozenset()
+        roles = _ADMIN if user == "admin" else _NONE
     in_system = bool(environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE"))
     project = "" if in_system else project or user
     return Caller(

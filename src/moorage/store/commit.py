@@ -18,6 +18,7 @@ from sqlalchemy import bindparam, delete, exists, select, update
 from moorage.domain import changes
 from moorage.domain.changes import Committed
 from moorage.domain.errors import UnknownName
+from moorage.domain.happened import TELLING
 from moorage.store import tables
 from moorage.store.apply import (
     adopt,
@@ -119,8 +120,8 @@ TOGETHER: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
 )
 """Changes that are applied together where several follow one another."""
 
-_PURGES: Final = (
-    *(changes.PutBookings, changes.DropBookings, changes.PutDecision, changes.PutClaim),
+_PURGES: Final = frozenset(
+    {changes.PutBookings, changes.DropBookings, changes.PutDecision, changes.PutClaim}
 )
 """Changes of holds: whoever comes with one sweeps the lapsed ones out."""
 
@@ -173,15 +174,18 @@ def commit(
     batch.foreseen = {
         statement: (given, found) for (statement, given), found in zip(ahead, answers, strict=True)
     }
+    kinds: frozenset[type] = frozenset(map(type, changeset.changes))
     check_reliance(batch, changeset)
-    fresh.look_up(batch, changeset.changes)
+    if not kinds.isdisjoint(fresh.KINDS):
+        fresh.look_up(batch, changeset.changes)
     _apply(batch, changeset.changes)
-    if any(isinstance(change, _PURGES) for change in changeset.changes):
+    if not kinds.isdisjoint(_PURGES):
         batch.purge()
     if not changeset.lets_go:
         allocations.check_places(batch)
     committed = settle(batch, log)
-    events.tell(batch, changeset.changes, committed.revision)
+    if not kinds.isdisjoint(TELLING):
+        events.tell(batch, changeset.changes, committed.revision)
     return committed, Ended((committed.revision, turn.at), batch.additions())
 
 

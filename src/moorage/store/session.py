@@ -151,7 +151,7 @@ class CursorSession:
     ) -> Rows:
         """See `Session`."""
         if not isinstance(parameters, dict) and parameters:
-            return self._each(statement, parameters)  # type: ignore[arg-type]  # several sets
+            return Rows.changed(self._each(statement, parameters).rowcount)  # type: ignore[arg-type]  # several sets
         given: Parameters = parameters  # type: ignore[assignment]  # one set
         worded = self._speech.worded(statement, given)
         cursor = self._run(worded.text, worded.arguments(given))
@@ -169,7 +169,9 @@ class CursorSession:
 
     def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
         """See `Session`."""
-        return self.scalars(statement, parameters).first()
+        worded = self._speech.worded(statement, parameters)
+        found = self._run(worded.text, worded.arguments(parameters)).fetchone()
+        return None if found is None else found[0]
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Session`."""
@@ -198,14 +200,14 @@ class CursorSession:
         """Take back what was done, if a transaction is open still."""
         self._connection.rollback()
 
-    def _each(self, statement: ClauseElement, every: Sequence[Parameters]) -> Rows:
+    def _each(self, statement: ClauseElement, every: Sequence[Parameters]) -> Any:  # noqa: ANN401 - the driver's own
         worded = self._speech.worded(statement, every[0])
         cursor, arguments = self._connection.cursor(), [worded.arguments(one) for one in every]
         try:
             cursor.executemany(worded.text, arguments)
         except Exception as error:
             raise self._told(error, worded.text, arguments) from error
-        return Rows.changed(cursor.rowcount)
+        return cursor
 
     def _run(self, text: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 - the driver's own
         cursor = self._connection.cursor()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from moorage.domain.changes.adoption import (
     AdoptAllocations,
@@ -200,6 +200,13 @@ Change: TypeAlias = (
 )
 
 
+_NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+def _none() -> Mapping[Any, Any]:
+    return _NONE
+
+
 @dataclass(frozen=True, slots=True)
 class Changeset:
     """Changes applied in order, in one transaction, or not at all.
@@ -217,10 +224,10 @@ class Changeset:
     """
 
     changes: tuple[Change, ...]
-    relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    seen: Mapping[str, ResourceProvider] = field(default_factory=lambda: MappingProxyType({}))
+    relies_on: Mapping[str, int] = field(default_factory=_none)
+    seen: Mapping[str, ResourceProvider] = field(default_factory=_none)
     """Of the providers in `relies_on` those of which others' bookings do not matter."""
-    standing: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    standing: Mapping[str, frozenset[str]] = field(default_factory=_none)
     """Consumer -> providers; each of these is in `relies_on`."""
     topology_revision: int | None = None
     keepers_revision: int | None = None
@@ -234,11 +241,11 @@ class Committed:
     revision: int
     at: int
     """The commit's instant, by the store's clock."""
-    provider_generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    consumer_generations: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    provider_generations: Mapping[str, int] = field(default_factory=_none)
+    consumer_generations: Mapping[str, int] = field(default_factory=_none)
     created: frozenset[str] = frozenset()
     """Names or UUIDs of resource classes, traits and providers that this commit created."""
     traits_at: int | None = None
     """When the newest was made of the traits that it gave to providers; None for none."""
-    serials: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    serials: Mapping[str, int] = field(default_factory=_none)
     """Of each lease that it made, by its id: see `Lease.serial`."""

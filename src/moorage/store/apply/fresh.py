@@ -56,6 +56,8 @@ _NEW: Final[Mapping[type, Callable[[Any], tuple[str, str | None]]]] = MappingPro
     }
 )
 """Kind and id of what a change makes; no id where it changes what is there."""
+KINDS: Final = frozenset(_NEW)
+"""Kinds of changes that make something with an id."""
 _SERIAL: Final = "serial"
 _FREEING: Final = (DeleteEnsemble, DropEffects)
 """Changes after which an id may be free that was not before."""

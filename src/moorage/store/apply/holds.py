@@ -179,7 +179,7 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
         assert stored is not None, "bookings belong to a consumer"
         raise ConsumerConflict(server, expected=None, actual=stored.generation)
     if stored is not None:
-        raise NotFound("server", server)
+        _forget_lapsed(batch, server)
     write_consumer(batch, change.server, stored, 1)
     batch.connection.do(_SWAP, {"member": change.member_uuid, "server": server})
     batch.consumer_generations[server] = 1
@@ -187,6 +187,19 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
     for row in own:
         batch.touch(row.provider, bookings_only=True)
         batch.allotted.add(row.provider)
+
+
+def _forget_lapsed(batch: Batch, server: str) -> None:
+    """Drop holds in a server's name that nobody has swept out yet.
+
+    Raises:
+        NotFound: one of them lives.
+    """
+    holds = batch.connection.execute(_OWN, {"consumers": [server]}).all()
+    if any(batch.is_live(row) for row in holds):
+        raise NotFound("server", server)
+    batch.take_away(holds)
+    batch.connection.do(_DROP, {"consumers": [server]})
 
 
 def end_bookings(batch: Batch, change: EndBookings) -> None:
