@@ -314,6 +314,29 @@ def test_a_name_is_unknown_once_it_is_come_to(wire: Any, asked: str, status: int
         assert answer.json == {"allocation_requests": [], "provider_summaries": {}}
 
 
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ("required=CUSTOM_NOPE", 400),
+        ("required=!CUSTOM_NOPE", 400),
+        ("required=!CUSTOM_NOPE,COMPUTE_NODE", 200),
+        ("resources=NOPE:1", 400),
+        (f"resources=NOPE:1&member_of={uuid.uuid4()}", 200),
+        ("resources=NOPE:1&required=COMPUTE_NODE", 200),
+        (f"required=CUSTOM_NOPE&in_tree={uuid.uuid4()}", 200),
+        (f"required=CUSTOM_NOPE&member_of={uuid.uuid4()}", 400),
+    ],
+)
+def test_a_name_among_filters_is_unknown_once_it_is_come_to(
+    wire: Any, asked: str, status: int
+) -> None:
+    wire.provider("host", VCPU=4)
+    answer = wire("GET", f"/resource_providers?{asked}")
+    assert answer.status == status, answer.raw
+    if status == 200:
+        assert answer.json == {"resource_providers": []}
+
+
 def test_queries_that_say_little(wire: Any) -> None:
     names = [
         wire("GET", f"/resource_providers/{wire.provider(name)}").json["name"] for name in "ab"

@@ -9,9 +9,8 @@ import msgspec
 import numpy as np
 
 from moorage.api.placement import query
-from moorage.api.placement.names import unknown_classes, unknown_traits
-from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.rendering import assembled
+from moorage.api.placement.unknown_names import filters_exist
 from moorage.domain.requests import RequestGroup
 from moorage.http.microversion import Response
 from moorage.usecases import providers as usecase
@@ -60,7 +59,9 @@ def modified(provider: ResourceProvider) -> int:
 def list_all(parts: Parts, request: Request) -> Response:
     """Providers that pass every filter of the query."""
     snapshot = parts.store.snapshot()
-    group = _filters(parts, request, snapshot)
+    group = _filters(request)
+    if not filters_exist(parts, snapshot, group):
+        return Response(body={"resource_providers": []}, modified=snapshot.taken_at)
     rows = usecase.matching(snapshot, group, name=request.value("name"), uuid=request.value("uuid"))
     shown = parts.shapes(request.mount)
     return Response(
@@ -75,23 +76,12 @@ def _newest(snapshot: Snapshot, rows: NDArray[np.int64]) -> int:
     return int(np.where(updated != 0, updated, created).max())
 
 
-def _filters(parts: Parts, request: Request, snapshot: Snapshot) -> RequestGroup:
+def _filters(request: Request) -> RequestGroup:
     """The query as a request for one provider that meets it alone."""
     text = request.value("resources")
     resources: Mapping[str, int] = {} if text is None else query.resources(text)
-    unknown = unknown_classes(parts.store, snapshot, resources)
-    if unknown:
-        raise BadQuery(
-            "Invalid resource class in resources parameter: "
-            f"No such resource class {', '.join(unknown)}."
-        )
     member_of = query.aggregates(request)
     traits = query.traits(request, "required")
-    unknown = unknown_traits(parts.store, snapshot, traits.forbidden.union(*traits.required))
-    if unknown:
-        raise BadQuery(
-            f'Invalid trait(s) in "required" parameter: No such trait(s): {", ".join(unknown)}.'
-        )
     return RequestGroup(
         resources=resources,
         required=traits.required,

@@ -1,15 +1,15 @@
-"""Candidates queries that name a resource class or trait which does not exist.
+"""Queries that name a resource class or trait which does not exist.
 
-The reference looks at one request group after the other, and stops at the first that finds
-nothing: then it says that there are no candidates, and what a later group names is never looked
-at. Here all names are looked at first, for most queries name what there is; only one that does
-not is taken apart as the reference would.
+The reference looks at one part of a query after the other, at one request group after the other,
+and stops at the first that finds nothing: then it says that there is nothing, and what a later
+part names is never looked at. Here all names are looked at first, for most queries name what
+there is; only one that does not is taken apart as the reference would.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
@@ -20,79 +20,89 @@ from moorage.engine.query import Rules
 from moorage.usecases.stays import seen_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from moorage.api.placement.request import Parts
+    from moorage.engine.filters import Bools
     from moorage.engine.query import CandidateQuery
     from moorage.engine.snapshot import Snapshot
 
 
+_NO_CLASS: Final = "Invalid resource class in resources parameter: No such resource class"
+_NO_TRAIT: Final = "No such trait(s):"
+_NO_FILTER: Final = 'Invalid trait(s) in "required" parameter: No such trait(s):'
+
+
 def names_exist(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> bool:
-    """Whether everything exists that the query names.
+    """Whether everything exists that a query for candidates names.
 
     False also means that there are no candidates: some names were not even come to.
 
     Raises:
         BadQuery: something does not exist, and everything that is asked before it can be had.
     """
-    unknown = _Unknown(
-        unknown_classes(parts.store, snapshot, query.classes),
-        unknown_traits(parts.store, snapshot, query.traits),
-    )
-    if not unknown.classes and not unknown.traits:
+    classes = unknown_classes(parts.store, snapshot, query.classes)
+    traits = unknown_traits(parts.store, snapshot, query.traits)
+    if not classes and not traits:
         return True
     if query.wish is not None:  # what is asked for by virtual classes is found in other ways
-        unknown.refuse_classes(query.classes)
-        unknown.refuse_traits(query.traits)
-    unknown.refuse_traits(query.root_forbidden.union(*query.root_required))
-    if not _has_root(snapshot, query):
+        _refuse(classes, query.classes, _NO_CLASS)
+        _refuse(traits, query.traits, _NO_TRAIT)
+    root = RequestGroup(required=query.root_required, forbidden=query.root_forbidden)
+    _refuse(traits, root.forbidden.union(*root.required), _NO_TRAIT)
+    if root != _ANYTHING and not (_passing(snapshot, root) & (snapshot.parent < 0)).any():
         return False
     for group in query.groups:
-        unknown.refuse_classes(group.resources)
+        _refuse(classes, group.resources, _NO_CLASS)
         if not _has_member(snapshot, group):
             return False
-        unknown.refuse_traits(group.forbidden.union(*group.required))
+        _refuse(traits, group.forbidden.union(*group.required), _NO_TRAIT)
         alone = replace(query, groups=(group,), rules=Rules(), one_provider_per_tree=False)
         if not first(batches(seen_by(snapshot, alone, parts.lifetimes), alone, 1), 1):
             return False
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Unknown:
-    """What a query names that does not exist, sorted."""
+def filters_exist(parts: Parts, snapshot: Snapshot, group: RequestGroup) -> bool:
+    """Whether everything exists that a query for providers names.
 
-    classes: Sequence[str]
-    traits: Sequence[str]
+    False also means that no provider is found: some names were not even come to.
 
-    def refuse_classes(self, named: Iterable[str]) -> None:
-        """Return if none of these classes is among it."""
-        found = [name for name in self.classes if name in set(named)]
-        if found:
-            raise BadQuery(
-                "Invalid resource class in resources parameter: "
-                f"No such resource class {', '.join(found)}."
-            )
-
-    def refuse_traits(self, named: Iterable[str]) -> None:
-        """Return if none of these traits is among it."""
-        found = [name for name in self.traits if name in set(named)]
-        if found:
-            raise BadQuery(f"No such trait(s): {', '.join(found)}.")
-
-
-def _has_root(snapshot: Snapshot, query: CandidateQuery) -> bool:
-    """Whether some tree's root is as asked, if anything is asked of it."""
-    if not query.root_required and not query.root_forbidden:
+    Raises:
+        BadQuery: something does not exist, and everything that is asked before it can be had.
+    """
+    classes = unknown_classes(parts.store, snapshot, group.resources)
+    traits = unknown_traits(parts.store, snapshot, group.forbidden.union(*group.required))
+    if not classes and not traits:
         return True
-    asked = RequestGroup(required=query.root_required, forbidden=query.root_forbidden)
-    fits = filters.passing(snapshot.alive, filters.same_provider(snapshot, asked))
-    return bool((fits & (snapshot.parent < 0)).any())
+    if group.in_tree is not None and group.in_tree not in snapshot.row_of:
+        return False
+    _refuse(traits, frozenset[str]().union(*group.required), _NO_FILTER)
+    if group.required and not _passing(snapshot, RequestGroup(required=group.required)).any():
+        return False
+    _refuse(traits, group.forbidden, _NO_FILTER)
+    if _has_member(snapshot, group):
+        _refuse(classes, group.resources, _NO_CLASS)
+    return False
+
+
+_ANYTHING: Final = RequestGroup()
+
+
+def _refuse(unknown: Iterable[str], named: Iterable[str], sentence: str) -> None:
+    """Return if none of the names is unknown."""
+    names = set(named)
+    found = [name for name in unknown if name in names]
+    if found:
+        raise BadQuery(f"{sentence} {', '.join(found)}.")
 
 
 def _has_member(snapshot: Snapshot, group: RequestGroup) -> bool:
     """Whether some provider is in the aggregates that a group asks for, if it asks for any."""
-    if not group.member_of:
-        return True
     asked = RequestGroup(member_of=group.member_of)
-    return bool(filters.passing(snapshot.alive, filters.same_provider(snapshot, asked)).any())
+    return not group.member_of or bool(_passing(snapshot, asked).any())
+
+
+def _passing(snapshot: Snapshot, group: RequestGroup) -> Bools:
+    """Rows of the providers that are by themselves as a group asks."""
+    return filters.passing(snapshot.alive, filters.same_provider(snapshot, group))
