@@ -184,6 +184,34 @@ def _json_although(one: Disagreement) -> bool:
     )
 
 
+def _capitals(one: Disagreement) -> bool:
+    """A body of a media type that is not written as the reference knows it."""
+    sent = one.call.headers.get("content-type") or ""
+    return sent == "application/JSON" and one.theirs.status == 415 != one.ours.status
+
+
+def _wildcards(one: Disagreement) -> bool:
+    """A prefix that fits more traits when it is taken for a pattern."""
+    if not one.ours.status == one.theirs.status == OK or one.call.bare_path != "/traits":
+        return False
+    here, there = (set(answer.json["traits"]) for answer in (one.ours, one.theirs))
+    return "name=startswith:" in one.call.path and here < there
+
+
+def _media_types_first(one: Disagreement) -> bool:
+    """Of a route that the version lacks the reference looks at media types nevertheless."""
+    return (
+        one.call.bare_path.endswith("/aggregates")
+        and one.ours.status == 404
+        and one.theirs.status in {406, 415}
+    )
+
+
+def _no_text(one: Disagreement) -> bool:
+    """Refused before the dialect is reached."""
+    return "%FF" in one.call.path and one.ours.status == one.theirs.status == 400
+
+
 DIFFERENCES: Final[Mapping[str, Meant]] = {
     "Headers that are due are there": _more_headers,
     "A consumer without allocations is none": _left_behind,
@@ -194,6 +222,10 @@ DIFFERENCES: Final[Mapping[str, Meant]] = {
     "A reshape cannot reserve more than there is": _reshaped_to_less_than_nothing,
     "Errors are JSON for whoever takes JSON": _json_although,
     "Versions are written plainly": _odd_version,
+    "A media type is one in capitals too": _capitals,
+    "The prefix of a trait is taken letter by letter": _wildcards,
+    "What a version lacks is not found": _media_types_first,
+    "A path or query that is no UTF-8": _no_text,
     "Where the reference fails, there is an answer": lambda one: one.theirs.status == 500,
 }
 

@@ -70,6 +70,7 @@ def _header(world: World, call: Call) -> Call:
             ("content-type", None),
             ("content-type", "text/plain"),
             ("content-type", "application/json; charset=utf-8"),
+            ("content-type", "application/JSON"),
             ("accept", "text/html"),
             ("accept", "text/plain"),
             ("accept", "application/xml"),
@@ -136,6 +137,7 @@ def _query(world: World, call: Call) -> Call:
         lambda: "project_id=" + world.random.choice(["", "p" * 256]),
         lambda: world.random.choice(parts) if parts else "name=x&name=y",
         lambda: "name=" + world.random.choice(["", "in:x", "startswith", "n" * 201, "%C3%A9"]),
+        lambda: "name=" + world.random.choice(["%FF", "startswith:custom", "startswith:CUSTOM%25"]),
     ]
     kind = world.random.random()
     if parts and kind < 0.3:
@@ -145,7 +147,7 @@ def _query(world: World, call: Call) -> Call:
         parts[position] = parts[position].partition("=")[0] + world.random.choice(["", "="])
     else:
         parts.append(world.random.choice(odd)())
-    query = "&".join(parts)
+    query = world.random.choice("&&&;").join(parts)
     return replace(call, path=f"{path}?{query}" if query else path)
 
 
