@@ -67,11 +67,11 @@ class Own:
                 self._commits[ended.mark] = ended.added
                 self._size += size
 
-    def of(self, provider: str, marks: Iterable[Mark]) -> list[Added] | None:
+    def of(self, provider: str, marks: Sequence[Mark]) -> list[Added] | None:
         """What these commits did to a provider, in their order; None if one of them is unknown."""
         found = []
         # Commits that touch one provider come one after the other, and so do their instants.
-        for mark in sorted(marks, key=_by_instant):
+        for mark in marks if len(marks) == 1 else sorted(marks, key=_by_instant):
             one = self._commits.get(mark, _NOTHING).get(provider)
             if one is None:
                 return None
