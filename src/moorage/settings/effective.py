@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_plus
 
 from moorage.domain.errors import InvalidDescription
 from moorage.options import SETTINGS
@@ -18,8 +19,14 @@ SECTION: Final = "DEFAULT"
 KEYSTONE: Final = "keystone_authtoken"
 """The one section that is not ours: handed to keystonemiddleware as it is."""
 
-_PASSWORD: Final = re.compile(r"(://[^:/@]*:)[^@]*@")
+_PASSWORD: Final = re.compile(r"(://[^:/]*:)[^@]*@(?:[^/?@]*@)*")
+"""As SQLAlchemy finds it in a URL, and what stands behind an `@` that should have been quoted."""
+_ARGUMENT: Final = re.compile(r"(?<=[?&#])[^&]*")
 _SECRET: Final = re.compile(r"pass|secret|token\b|credential|_key\b", re.IGNORECASE)
+_SECRET_ARGUMENT: Final = re.compile(
+    r"pass|pwd|secret|token|credential|api_?key|signature|scram_\w+_key", re.IGNORECASE
+)
+"""Names of libpq's, PyMySQL's and webhooks' arguments; `sslkey` names a file."""
 _HIDDEN: Final = "***"
 
 
@@ -103,5 +110,18 @@ def _shown_keystone(key: str, text: str) -> str:
 
 
 def masked(url: str) -> str:
-    """A URL without the password it may hold."""
-    return _PASSWORD.sub(r"\1***@", url)
+    """A URL without the secrets it may hold: its password, and arguments that are named so.
+
+    The text of a URL that cannot be read is masked too: rather too much of it than too little.
+    """
+    return _PASSWORD.sub(rf"\1{_HIDDEN}@", _ARGUMENT.sub(_argument, url))
+
+
+def _argument(found: re.Match[str]) -> str:
+    """An argument of a URL; what is parted by `;` may be several, or one secret."""
+    pieces = found.group().split(";")
+    for number, piece in enumerate(pieces):
+        name, sign, _ = piece.partition("=")
+        if sign and _SECRET_ARGUMENT.search(unquote_plus(name)):
+            return ";".join([*pieces[:number], f"{name}={_HIDDEN}"])
+    return found.group()

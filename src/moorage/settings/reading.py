@@ -13,7 +13,7 @@ from oslo_config import cfg, sources, types
 from oslo_config.sources import _environment
 
 from moorage.options import MOUNTS, SETTINGS, default_database
-from moorage.settings.effective import KEYSTONE, NOVA, SECTION, BadSetting, Effective
+from moorage.settings.effective import KEYSTONE, NOVA, SECTION, BadSetting, Effective, masked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -125,7 +125,8 @@ def _value(options: Any, setting: Setting, given: Collection[str]) -> tuple[Any,
             return [setting.type(one) for one in raw], source
         return setting.type(raw), source
     except ValueError as error:
-        raise BadSetting(setting.name, source, f"{error}: {raw!r}") from error
+        shown = masked(repr(raw)) if setting.secret else repr(raw)
+        raise BadSetting(setting.name, source, f"{error}: {shown}") from error
 
 
 def _source(options: Any, setting: Setting, given: Collection[str]) -> str:  # noqa: ANN401 - oslo.config's class
