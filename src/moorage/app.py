@@ -55,6 +55,7 @@ from moorage.usecases.parts import Parts
 from moorage.usecases.waitlist.rounds import Waitlist
 from moorage.workers import deliveries, effects, expiry, lookout
 from moorage.workers.pulse import Pulse
+from moorage.workers.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -200,7 +201,8 @@ def application(config: Mapping[str, Any]) -> Application:
     settings = configure(Effective(**config["effective"]))
     metrics = Metrics(Path(config["counts"]), config["worker"])
     metrics.count(table.STARTS, metrics.worker)
-    watch: Watch = StoreWatch(metrics)
+    counted = StoreWatch(metrics)
+    watch: Watch = counted
     solver: Solver = WatchedSolver(Portfolio(PoolSolver(config["solver"])), metrics)
     traces = None if settings.traces == "off" else Traces()
     if traces is not None:
@@ -208,19 +210,24 @@ def application(config: Mapping[str, Any]) -> Application:
     ledger = open_ledger(settings, watch)
     parts = make_parts(settings, store=ledger, solver=solver)
     up = partial(channel.up, config["solver"], settings.pool.processes)
-    vitals = Vitals(ledger, metrics, solvers_up=up)
+    vitals = Vitals(ledger, metrics, solvers_up=up, unwritable=counted.unwritable)
     pulse = Pulse(vitals.looks, told=vitals.told)
     pulse.start()  # reads the ledger in before the first request, not during it
     expire_one = WatchedExpiry(partial(expire, parts), metrics)
-    expiry.start(ledger, expire_one, interval=_EXPIRY_SECONDS, done=vitals.round_done)
-    _start_effects(parts, settings, metrics, vitals)
+    trouble = Trouble()
+    expiry.start(
+        ledger, expire_one, interval=_EXPIRY_SECONDS, done=vitals.round_done, trouble=trouble
+    )
+    _start_effects(parts, settings, metrics, vitals, trouble)
     checks = {name: partial(pulse.check, name) for name in vitals.looks}
     signs = Signs(metrics, lambda: metrics.page(vitals.asked), checks)
     made = assemble(settings, parts, signs)
     return made if traces is None else traces.app(made)
 
 
-def _start_effects(parts: Parts, settings: Settings, metrics: Metrics, vitals: Vitals) -> None:
+def _start_effects(
+    parts: Parts, settings: Settings, metrics: Metrics, vitals: Vitals, trouble: Trouble
+) -> None:
     """Carry out what is due, and look around for what nobody reports."""
     reached = outside(settings.outward)
     if settings.outward.end_servers == "simulated":
@@ -230,23 +237,26 @@ def _start_effects(parts: Parts, settings: Settings, metrics: Metrics, vitals: V
         put_off=partial(postpone, parts, reached),
         metrics=metrics,
     )
-    effects.start(parts.store, work, interval=_EFFECTS_SECONDS, done=vitals.lane_done)
-    lookout.start(Lookout(parts).look, interval=_EFFECTS_SECONDS)
-    lookout.start(Waitlist(parts).look, interval=_EFFECTS_SECONDS)
-    _start_deliveries(parts, settings, metrics)
+    effects.start(
+        parts.store, work, interval=_EFFECTS_SECONDS, done=vitals.lane_done, trouble=trouble
+    )
+    look = partial(lookout.start, interval=_EFFECTS_SECONDS, trouble=trouble)
+    look(Lookout(parts).look, name="leases")
+    look(Waitlist(parts).look, name="waitlist")
+    look(Thresholds(parts).look, name="thresholds")
+    look(Trimming(parts).look, name="trimming")
+    _start_deliveries(parts, settings, metrics, trouble)
 
 
-def _start_deliveries(parts: Parts, settings: Settings, metrics: Metrics) -> None:
-    """Deliver events, look at thresholds, forget what is old."""
+def _start_deliveries(parts: Parts, settings: Settings, metrics: Metrics, trouble: Trouble) -> None:
+    """Deliver events."""
     work = WatchedDeliveries(
         do=partial(deliver, parts, delivery(settings.outward)),
         note=partial(passing, parts),
         metrics=metrics,
     )
-    post = deliveries.Post(parts.store, work, settings.outward.deliveries)
+    post = deliveries.Post(parts.store, work, settings.outward.deliveries, trouble)
     deliveries.start(post, interval=_EFFECTS_SECONDS)
-    lookout.start(Thresholds(parts).look, interval=_EFFECTS_SECONDS)
-    lookout.start(Trimming(parts).look, interval=_EFFECTS_SECONDS)
 
 
 def _metrics_page(settings: Settings, signs: Signs, authenticate: Authenticate) -> MetricsPage:

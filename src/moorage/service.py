@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import ssl
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, Final
 
 from moorage import logs
 from moorage.domain.errors import MoorageError
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
     from moorage.http.config import Tls
     from moorage.settings import Effective, Settings
+
+
+_SETTLING: Final = 2.0
+"""Seconds an SQLite file has to take up its log at the end."""
 
 
 class CannotServe(MoorageError):
@@ -69,13 +75,38 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
             *_http_workers(settings, effective, listener.fileno(), address, counts),
             *_solver_workers(settings, queue.fileno(), address),
         ]
-        return supervisor.Supervisor(
+        ended = supervisor.Supervisor(
             programs,
             probe=partial(
                 probe.wait_for_answer, config.host, port, encrypted=config.tls is not None
             ),
             on_ready=partial(announce, line),
         ).run()
+    _settle(settings.database)
+    return ended
+
+
+def _settle(database: str) -> None:
+    """Write what SQLite's log holds back into its file: all who had it open have ended.
+
+    Children end by a signal and close nothing; whoever copies only the file of a stopped service
+    would copy an old one. What goes wrong or is not done in time loses nothing: the log stays.
+    """
+    kind, _, rest = database.partition(":///")
+    file = Path(rest.partition("?")[0])
+    if kind.partition("+")[0] != "sqlite" or not file.with_name(f"{file.name}-wal").exists():
+        return
+    writing = Thread(target=_write_back, args=(file,), daemon=True)
+    writing.start()
+    writing.join(_SETTLING)
+
+
+def _write_back(file: Path) -> None:
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(file, timeout=0.1)) as last,
+    ):
+        last.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _mounted(mounts: Mapping[str, str]) -> str:

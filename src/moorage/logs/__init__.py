@@ -6,5 +6,6 @@ it happens; nothing here knows a request, a store or a solver.
 
 from moorage.logs.form import FORMATS, configure
 from moorage.logs.ids import NONE, Ids, bind, current
+from moorage.logs.lasting import Lasting
 
-__all__ = ["FORMATS", "NONE", "Ids", "bind", "configure", "current"]
+__all__ = ["FORMATS", "NONE", "Ids", "Lasting", "bind", "configure", "current"]

@@ -26,11 +26,11 @@ import pymysql
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from moorage.domain.errors import Busy, InvalidDescription, Unavailable
+from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store.answers import Connections
 from moorage.store.bundle import FLAGS, BundleSession
 from moorage.store.mariadb_log import MARK, Line, MarkedLog, is_logged
-from moorage.store.patience import WAIT, Patience, sentence, stubbornly
+from moorage.store.patience import WAIT, Patience, cannot_go_on, sentence, stubbornly
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
 
@@ -289,8 +289,7 @@ def _bear(error: DBAPIError, patience: Patience) -> None:
     if number in _LATE | _COLLIDED:
         raise Busy("the ledger has too many writers at once") from error
     if number in _FULL:
-        _log.error("the database cannot go on: %s", sentence(error))
-        raise Unavailable(f"the ledger cannot be used: {sentence(error)}") from error
+        raise cannot_go_on(error, "the database's disk is full") from error
     if error.connection_invalidated or number in _GONE | _DEMOTED:
         patience.wait_for_database(error)
     else:

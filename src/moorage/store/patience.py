@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -9,12 +10,16 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
-from moorage.domain.errors import Busy
+from moorage.domain.errors import Busy, Unavailable
+from moorage.logs import Lasting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+_lasting: Final = Lasting()
 
 WAIT: Final = 30.0
 """Seconds a writer waits for its turn before it is told to come again."""
@@ -61,7 +66,11 @@ class Patience:
             self._deadline = now + AWAY  # a broken connection is replaced at once
             return
         if now >= self._deadline:
-            raise Busy(f"the database is away: {sentence(error)}", retry_after=2) from error
+            # Where it is and what it said is for the log: whoever asked may be a tenant.
+            told = sentence(error)
+            if _lasting.is_news("away"):
+                _log.error("the database is away: %s", told)
+            raise Busy("the database is away", retry_after=2) from error
         time.sleep(self._pause)
         self._pause = min(self._pause * 2, 0.5)
 
@@ -80,6 +89,14 @@ def stubbornly(attempt: Callable[[], T], bear: Callable[[DBAPIError, Patience], 
             bear(error, patience)
         except NoConnection as error:
             raise Busy("the ledger has too many requests at once") from error
+
+
+def cannot_go_on(error: DBAPIError, why: str) -> Unavailable:
+    """What to raise where no repetition helps; the log has what the database said, once."""
+    told = sentence(error)
+    if _lasting.is_news(why):
+        _log.error("the database cannot go on: %s", told)
+    return Unavailable(f"the ledger cannot be used: {why}")
 
 
 def sentence(error: DBAPIError) -> str:

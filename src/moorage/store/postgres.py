@@ -11,7 +11,6 @@ twice and never reported lost when it was not.
 
 from __future__ import annotations
 
-import logging
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -22,8 +21,8 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from moorage.domain.errors import Busy, InvalidDescription, Unavailable
-from moorage.store.patience import AWAY, WAIT, Patience, sentence, stubbornly
+from moorage.domain.errors import Busy, InvalidDescription
+from moorage.store.patience import AWAY, WAIT, Patience, cannot_go_on, sentence, stubbornly
 from moorage.store.pipeline import STALE, PipelineSession, Wire
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_log = logging.getLogger(__name__)
-
 _CONNECTIONS: Final = 16
 """Transactions at a time per process; more only queue in the database instead of here."""
 _KEPT: Final = 8
@@ -56,7 +53,8 @@ _GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
 _LATE: Final = frozenset({"55P03", "57014"})
 """Waited too long for a lock, or was cancelled."""
 
-_ON_THE_DISK: Final = frozenset({"53100", "58030", "XX001", "XX002"})
+_DISK_FULL: Final = "53100"
+_ON_THE_DISK: Final = frozenset({_DISK_FULL, "58030", "XX001", "XX002"})
 """Disk full, I/O error, data or index corrupted: an operator must look."""
 
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -234,8 +232,8 @@ def _bear(error: DBAPIError, patience: Patience) -> None:
     if state in _LATE:
         raise Busy("the ledger has too many writers at once") from error
     if state in _ON_THE_DISK:
-        _log.error("the database cannot go on: %s", sentence(error))
-        raise Unavailable(f"the ledger cannot be used: {sentence(error)}") from error
+        why = "the database's disk is full" if state == _DISK_FULL else "the database is damaged"
+        raise cannot_go_on(error, why) from error
     if state in _LOST:
         if patience.part():
             return

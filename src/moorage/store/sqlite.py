@@ -23,6 +23,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
+from moorage.logs import Lasting
 from moorage.store.answers import Connections, Turn
 from moorage.store.numbered import REVISION, NumberedLog, newest_revision
 from moorage.store.patience import WAIT
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+_lasting: Final = Lasting()
 
 _ATTEMPTS: Final = 3
 """How often a transaction is begun while a stranger keeps the file locked."""
@@ -258,7 +260,8 @@ class _Plainly:
             return
         code = getattr(error.orig, "sqlite_errorcode", 0)
         if code & 0xFF in _ON_THE_DISK:  # the bits above are details
-            _log.error("the ledger's file cannot be used: %s", error.orig)
+            if _lasting.is_news(code):
+                _log.error("the ledger's file cannot be used: %s", error.orig)
             raise Unavailable(f"the ledger cannot be used: {error.orig}") from error
 
 

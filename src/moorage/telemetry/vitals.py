@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final, Protocol
 
+from moorage.domain.changes import Changeset
 from moorage.domain.effects import Lane
 from moorage.domain.errors import MoorageError
 from moorage.domain.period import SECOND
@@ -19,7 +20,7 @@ from moorage.domain.waitlist import EntryState
 from moorage.telemetry import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from moorage.domain.period import Instant
     from moorage.engine.snapshot import Snapshot
@@ -61,6 +62,9 @@ class Ledger(Protocol):
     def connections(self) -> Pool:
         """The connections there are."""
 
+    def commit(self, changeset: Changeset) -> object:
+        """Write a changeset."""
+
     def now(self) -> Instant:
         """The store's clock."""
 
@@ -82,6 +86,8 @@ class Vitals:
     metrics: Metrics
     solvers_up: Callable[[], int]
     """Counts the solver processes that are up."""
+    unwritable: Collection[str]
+    """Why commits cannot be written since the last one that was; kept up to date by others."""
 
     @property
     def looks(self) -> Mapping[str, Callable[[], object]]:
@@ -89,6 +95,7 @@ class Vitals:
         return {
             "database": self._database,
             "schema": self.ledger.check_schema,
+            "writes": self._writes,
             "solver": self._solver,
         }
 
@@ -142,6 +149,17 @@ class Vitals:
         snapshot = self.ledger.snapshot()
         metrics.set(table.REVISION, snapshot.revision, worker)
         metrics.set(table.IN_STEP, begun, worker)
+
+    def _writes(self) -> None:
+        """Find out if the ledger can be written again; while it can, this costs nothing.
+
+        A changeset that changes nothing is a commit all the same, with its line in the log.
+
+        Raises:
+            MoorageError: it cannot be written now.
+        """
+        if self.unwritable:
+            self.ledger.commit(Changeset(()))
 
     def _process(self) -> None:
         metrics, worker = self.metrics, self.metrics.worker

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError
+from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, Unavailable
 from moorage.logs import current
 from moorage.telemetry import table
 
@@ -81,6 +81,8 @@ class StoreWatch:
     """Which request of a thread has lost a race."""
     _commits: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     """The instruments by outcome."""
+    unwritable: set[str] = field(default_factory=set)
+    """Why commits cannot be written since the last one that was: a full disk, say."""
 
     def commit(self, work: Callable[[], T]) -> T:
         """One try to commit."""
@@ -93,9 +95,13 @@ class StoreWatch:
         except MoorageError as error:
             outcome = _outcome(error)
             self._lost.request = request if outcome == "conflict" else ""
+            if isinstance(error, Unavailable):
+                self.unwritable.add(str(error))
             raise
         else:
             outcome, self._lost.request = "committed", ""
+            if self.unwritable:
+                self.unwritable.clear()
             return result
         finally:
             count, durations = self._commits.get(outcome) or self._met(outcome)

@@ -6,13 +6,13 @@ half of the places, so that targets that never answer hold nobody else up.
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
 from moorage.workers.expiry import Worker
+from moorage.workers.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 LOOKED_AT: Final = 500
 """Subscriptions looked at in one round."""
 
-_log = logging.getLogger(__name__)
+_ROUNDS: Final = "deliveries"
+_ONES: Final = "a delivery"
 
 
 class Came(Protocol):
@@ -52,6 +53,7 @@ class Post:
     work: Deliver
     places: int
     """How many are under way at once, at the most."""
+    trouble: Trouble = field(default_factory=Trouble)
     _busy: dict[str, bool] = field(default_factory=dict)
     """Subscription -> whether its target was failing."""
     _passed: list[tuple[str, int, int]] = field(default_factory=list)
@@ -102,8 +104,10 @@ class Post:
             if passed is not None:
                 with self._lock:
                     self._passed.append(passed)
-        except Exception:  # noqa: BLE001 - one bad subscription must not keep others waiting
-            _log.exception("could not deliver to subscription %s", one.id)
+        except Exception as error:  # noqa: BLE001 - one bad subscription must not keep others waiting
+            self.trouble.met(_ONES, error, f"could not deliver to subscription {one.id}")
+        else:
+            self.trouble.over(_ONES)
         finally:
             with self._lock:
                 del self._busy[one.id]
@@ -125,8 +129,10 @@ def run(post: Post, *, stop: Event, interval: float) -> None:
         started = 0
         try:
             started = post.once()
-        except Exception:  # noqa: BLE001 - the last one to hear of it; the next round tries again
-            _log.exception("a round of deliveries failed")
+        except Exception as error:  # noqa: BLE001 - the last to hear of it; the next round tries again
+            post.trouble.met(_ROUNDS, error)
+        else:
+            post.trouble.over(_ROUNDS)
         if started:
             post.wait(interval)
         else:

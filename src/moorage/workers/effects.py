@@ -7,12 +7,12 @@ but its own: a webhook that never answers keeps no lease from starting and no se
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
 from moorage.domain.effects import Lane
+from moorage.workers.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 BATCH: Final = 100
 """Effects looked at in one round."""
-
-_log = logging.getLogger(__name__)
 
 
 class CarryOut(Protocol):
@@ -44,13 +42,22 @@ class Round:
     failed: int
 
 
-def once(store: Store, work: CarryOut, lane: Lane, *, stop: Event, limit: int = BATCH) -> Round:
+def once(
+    store: Store,
+    work: CarryOut,
+    lane: Lane,
+    *,
+    stop: Event,
+    limit: int = BATCH,
+    trouble: Trouble | None = None,
+) -> Round:
     """Carry out what is due in a lane, one by one, the longest due first.
 
     What an effect leads to may have been due before the next one: so after each the ledger is
     asked anew. One that fails is logged, put off, and does not stop the rest.
     """
     done = failed = 0
+    said = trouble or Trouble()
     seen: set[tuple[str, int]] = set()
     while done < limit and not stop.is_set():
         due = store.due_effects(1, lane)
@@ -65,16 +72,20 @@ def once(store: Store, work: CarryOut, lane: Lane, *, stop: Event, limit: int = 
             work.carry_out(effect)
         except Exception as error:  # noqa: BLE001 - one bad effect must not keep others waiting
             failed += 1
-            _log.exception("could not carry out %s %s", effect.kind, effect.id)
+            said.met(_loop(lane), error, f"could not carry out {effect.kind} {effect.id}")
             work.postpone(effect, str(error) or type(error).__name__)
     return Round(done, failed)
+
+
+def _loop(lane: Lane) -> str:
+    return f"effects, {lane}"
 
 
 def _nobody(_: Lane) -> None:
     """Nobody is told of a round's end."""
 
 
-def run(
+def run(  # noqa: PLR0913 - what is worked on, with whom, how long, and who is told
     store: Store,
     work: CarryOut,
     lane: Lane,
@@ -82,19 +93,22 @@ def run(
     stop: Event,
     interval: float = 1.0,
     done: Callable[[Lane], None] = _nobody,
+    trouble: Trouble | None = None,
 ) -> None:
     """Carry out what is due every `interval` seconds until `stop` is set; at once where more is.
 
     Nothing that goes wrong in a round ends the loop, a database out of reach neither. `done` is
     called after each round in which nothing did.
     """
+    said = trouble or Trouble()
     while not stop.is_set():
         try:
-            found = once(store, work, lane, stop=stop)
-        except Exception:  # noqa: BLE001 - the last one to hear of it; the next round tries again
-            _log.exception("a round of effects failed: %s", lane)
+            found = once(store, work, lane, stop=stop, trouble=said)
+        except Exception as error:  # noqa: BLE001 - the last to hear of it; the next round tries again
+            said.met(_loop(lane), error)
             found = Round(0, 1)
         if not found.failed:
+            said.over(_loop(lane))
             done(lane)
         if found.due < BATCH:
             stop.wait(interval)
@@ -120,14 +134,15 @@ def start(
     *,
     interval: float = 1.0,
     done: Callable[[Lane], None] = _nobody,
+    trouble: Trouble | None = None,
 ) -> Workers:
     """Run a loop per lane in threads that do not keep the process alive."""
-    stop = Event()
+    stop, said = Event(), trouble or Trouble()
     threads = [
         Thread(
             target=run,
             args=(store, work, lane),
-            kwargs={"stop": stop, "interval": interval, "done": done},
+            kwargs={"stop": stop, "interval": interval, "done": done, "trouble": said},
             name=f"moorage-effects-{lane}",
             daemon=True,
         )

@@ -7,10 +7,11 @@ nothing left to do; one that is killed half way has changed nothing.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from moorage.workers.trouble import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ Expire: TypeAlias = "Callable[[Decision | Claim], bool]"
 BATCH: Final = 100
 """Items looked at in one round."""
 
-_log = logging.getLogger(__name__)
+_LOOP: Final = "expiry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +39,27 @@ class Swept:
 
 
 def sweep(
-    store: Store, expire: Expire, *, limit: int = BATCH, seen: frozenset[str] = frozenset()
+    store: Store,
+    expire: Expire,
+    *,
+    limit: int = BATCH,
+    seen: frozenset[str] = frozenset(),
+    trouble: Trouble | None = None,
 ) -> Swept:
     """Expire what is due, one by one; an item that fails is logged and does not stop the rest.
 
     Ids in `seen` had their turn: whatever stays due must not hide what comes after it.
     """
     items = [item for item in store.due(limit + len(seen)) if item.id not in seen][:limit]
-    failed, left = 0, set(seen)
+    failed, left, said = 0, set(seen), trouble or Trouble()
     for item in items:
         try:
             if not expire(item):
                 left.add(item.id)
-        except Exception:  # noqa: BLE001 - one bad item must not keep the others from lapsing
+        except Exception as error:  # noqa: BLE001 - one bad item must not keep the others from lapsing
             failed += 1
             left.add(item.id)
-            _log.exception("could not expire %s %s", type(item).__name__.lower(), item.id)
+            said.met(_LOOP, error, f"could not expire {type(item).__name__.lower()} {item.id}")
     return Swept(due=len(items), failed=failed, seen=frozenset(left))
 
 
@@ -68,6 +74,7 @@ def run(
     stop: Event,
     interval: float = 1.0,
     done: Callable[[], None] = _nobody,
+    trouble: Trouble | None = None,
 ) -> None:
     """Sweep every `interval` seconds until `stop` is set; at once again while more is due.
 
@@ -76,13 +83,15 @@ def run(
     neither. `done` is called after each round in which nothing did.
     """
     seen: frozenset[str] = frozenset()
+    said = trouble or Trouble()
     while not stop.is_set():
         try:
-            swept = sweep(store, expire, seen=seen)
-        except Exception:  # noqa: BLE001 - the last one to hear of it; the next round tries again
-            _log.exception("the expiry round failed")
+            swept = sweep(store, expire, seen=seen, trouble=said)
+        except Exception as error:  # noqa: BLE001 - the last to hear of it; the next round tries again
+            said.met(_LOOP, error)
             swept = Swept(due=0, failed=1)
         if not swept.failed:
+            said.over(_LOOP)
             done()
         seen = swept.seen
         if swept.due < BATCH:
@@ -104,14 +113,19 @@ class Worker:
 
 
 def start(
-    store: Store, expire: Expire, *, interval: float = 1.0, done: Callable[[], None] = _nobody
+    store: Store,
+    expire: Expire,
+    *,
+    interval: float = 1.0,
+    done: Callable[[], None] = _nobody,
+    trouble: Trouble | None = None,
 ) -> Worker:
     """Run the loop in a thread that does not keep the process alive."""
     stop = Event()
     thread = Thread(
         target=run,
         args=(store, expire),
-        kwargs={"stop": stop, "interval": interval, "done": done},
+        kwargs={"stop": stop, "interval": interval, "done": done, "trouble": trouble},
         name="moorage-expiry",
         daemon=True,
     )

@@ -23,13 +23,16 @@ def test_a_database_that_is_away_makes_it_unready_and_loses_nothing(
     service.eventually(lambda: service.get("/readyz")[0] == 200)
     acknowledged: set[str] = set()
     statuses: set[int] = set()
+    told: set[str] = set()
     stop = threading.Event()
 
     def write() -> None:
         while not stop.is_set():
             name = str(uuid.uuid4())
-            status, _ = create(service.port, name)
+            status, body = create(service.port, name)
             statuses.add(status)
+            if status == 503:
+                told.add(body["errors"][0]["detail"])
             if status == 201:
                 acknowledged.add(name)
 
@@ -42,10 +45,12 @@ def test_a_database_that_is_away_makes_it_unready_and_loses_nothing(
         service.eventually(lambda: service.get("/readyz")[1]["checks"]["database"] == "not ready")
         assert service.get("/healthz") == (200, {"status": "alive"})
         service.eventually(lambda: 503 in statuses)
+        service.eventually(lambda: "background work waits" in service.log.read_text())
         postgres_server.start()
         service.eventually(lambda: service.get("/readyz")[0] == 200)
         before = len(acknowledged)
         service.eventually(lambda: len(acknowledged) > before + 20)
+        service.eventually(lambda: "background work goes on" in service.log.read_text())
     finally:
         stop.set()
         for writer in writers:
@@ -55,6 +60,14 @@ def test_a_database_that_is_away_makes_it_unready_and_loses_nothing(
     log = service.log.read_text()
     assert "not ready: database" in log
     assert "ready again: database" in log
+    # One outage is few lines, however many loops and requests met it, and no traceback.
+    assert "Traceback" not in log
+    for line in ("the database is away: ", "background work waits", "background work goes on"):
+        assert log.count(line) == 1, log
+    assert len(log.splitlines()) <= 12, log
+    # Where the database is and what its driver says is for the log only.
+    assert str(postgres_server.port) in log
+    assert {one.rpartition("\n")[2].strip() for one in told} == {"the database is away"}
 
 
 def test_a_database_of_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios.hostile.conftest import Isolated, create, names
-from tests.scenarios.processes.conftest import child_pids, command_of
+from tests.scenarios.hostile.conftest import Isolated, call, create, names
+from tests.scenarios.processes.conftest import child_pids, command_of, eventually
 
 from moorage.domain.errors import Unavailable
 from moorage.store.opening import connect
@@ -35,8 +35,15 @@ def test_a_full_disk_refuses_writes_until_there_is_room(isolated: Callable[[], I
     assert "disk is full" in body["errors"][0]["detail"]
     service.logged("the ledger's file cannot be used: database or disk is full")
     assert names(service.port) == there | tried, "what was acknowledged, and nothing else"
-    assert create(service.port)[0] == 503
+    assert create(service.port, "x" * 200)[0] == 503
+    eventually(lambda: call(service.port, "GET", "/readyz")[2]["checks"]["writes"] == "not ready")
+    service.logged("not ready: writes: the ledger cannot be used: database or disk is full")
+    said = service.log.read_text()
+    assert said.count("the ledger's file cannot be used") == 1, said
+    assert "Traceback" not in said
     assert service.inside("rm", f"{service.disk}/ballast").returncode == 0
+    # Nobody need write for it to be noticed.
+    eventually(lambda: call(service.port, "GET", "/readyz")[0] == 200)
     assert create(service.port, "afterwards")[0] == 201
     assert names(service.port) == there | tried | {"afterwards"}
 
@@ -70,6 +77,7 @@ def test_a_damaged_file_is_named_and_its_backup_is_served(
     assert service.inside("sh", "-c", damage).returncode == 0
     kill_worker(service, signal.SIGKILL)
     service.logged("malformed")
+    assert "Traceback" not in service.log.read_text()
     restore = f"rm -f {file}-wal {file}-shm && cp {file}.kept {file}"
     assert service.inside("sh", "-c", restore).returncode == 0
     # The supervisor tries again by itself, less often each time.

@@ -1,8 +1,10 @@
 """Whatever dies, nothing is left behind and the service goes on or ends as it should."""
 
+import contextlib
 import os
 import signal
 import socket
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
         f"moorage: serving on http://127.0.0.1:{service.port} (database sqlite:///{database},"
         " auth noauth2, native at /v1, placement at /placement, reservation at /reservation)\n"
     )
-    ready = {"database": "ready", "schema": "ready", "solver": "ready"}
+    ready = dict.fromkeys(("database", "schema", "writes", "solver"), "ready")
     service.eventually(lambda: service.get("/readyz")[0] == 200, 20)
     assert service.get("/readyz") == (200, {"status": "ready", "checks": ready})
     assert database.stat().st_size > 0
@@ -83,7 +85,9 @@ def test_dead_children_are_replaced_and_ctrl_c_ends_all(start: Any) -> None:
     assert "Traceback" not in service.log.read_text()
 
 
-def test_requests_under_way_are_finished_before_the_end_and_idle_clients_left(start: Any) -> None:
+def test_requests_under_way_are_finished_before_the_end_and_idle_clients_left(
+    start: Any, tmp_path: Path
+) -> None:
     service = start()
     idle = service.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
     assert idle.recv(4096).startswith(b"HTTP/1.1 200")
@@ -103,6 +107,13 @@ def test_requests_under_way_are_finished_before_the_end_and_idle_clients_left(st
     assert time.monotonic() - started < 4
     for connection in (idle, half_a_head, under_way):
         connection.close()
+    # Whoever copies the file of a stopped service has everything.
+    database = tmp_path / "data" / "moorage" / "moorage.db"
+    assert not database.with_name("moorage.db-wal").exists()
+    alone = tmp_path / "alone.db"
+    alone.write_bytes(database.read_bytes())
+    with contextlib.closing(sqlite3.connect(alone)) as kept:
+        assert kept.execute("SELECT name FROM providers").fetchall() == [("last",)]
 
 
 def test_a_frozen_child_does_not_keep_the_service_from_ending(start: Any) -> None:
