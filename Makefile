@@ -28,7 +28,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo demo-leases serve test lint bench-placement bench-time bench-month format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog clean
+.PHONY: help install keystone demo demo-leases serve test lint bench-placement bench-time bench-month format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -108,14 +108,14 @@ bench-time: install $(BLAZAR)  ## leases beside Blazar's manager, and their targ
 bench-month: install  ## a month of leases and other servers, in three ways: an hour (ARGS="--hosts 250 --write": minutes)
 	$(BIN)/python -m benchmarks.month $(or $(ARGS),--write)
 
-soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills (SECONDS=1800 REPORT=.cache/soak.md)
+soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills; its report is in .cache/soak.md (SECONDS=1800 REPORT=FILE)
 	rm -f $(or $(REPORT),.cache/soak.md)
 	for database in sqlite postgresql; do \
 	  $(BIN)/python -m tests.scenarios.soak.soak --database $$database --seconds $(or $(SECONDS),1800) --kills 4 \
 	    --report $(or $(REPORT),.cache/soak.md) || exit 1; \
 	done
 
-crash: install  ## kill services and the database hundreds of times, on each database (KILLS=300 REPORT=.cache/crash.md)
+crash: install  ## kill services and the database hundreds of times, on each database; its report is in .cache/crash.md (KILLS=300 REPORT=FILE)
 	rm -f $(or $(REPORT),.cache/crash.md)
 	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) MOORAGE_CRASH_REPORT=$(abspath $(or $(REPORT),.cache/crash.md)) \
 	  $(BIN)/python -m pytest tests/scenarios/crash
@@ -125,6 +125,9 @@ schedules: install  ## months of leases with a clock that is set, by seeds (SEED
 
 fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
 	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)
+
+wheel: install  ## the package as a wheel, in dist/
+	$(BIN)/hatchling build --target wheel --directory dist
 
 format: install  ## let ruff write the layout and the safe repairs
 	$(BIN)/ruff check --fix .

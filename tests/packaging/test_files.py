@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -47,13 +49,35 @@ def test_the_unit_leaves_little_open() -> None:
     assert float(found[1]) <= MOST_EXPOSED
 
 
-def test_haproxy_understands_its_file() -> None:
-    judged = run("haproxy", "-c", "-f", PACKAGING / "haproxy" / "moorage.cfg")
-    # The names of the replicas exist in no test; haproxy starts all the same.
-    strange = [
-        line for line in judged.stderr.splitlines() if "could not resolve address" not in line
-    ]
-    assert judged.returncode == 0, strange
+def test_haproxy_understands_its_file(tmp_path: Path) -> None:
+    own = tmp_path / "haproxy.cfg"
+    text = (PACKAGING / "haproxy" / "moorage.cfg").read_text()
+    own.write_text(re.sub(r"moorage\d\.example", "127.0.0.1", text))
+    judged = run("haproxy", "-c", "-f", own)
+    assert judged.returncode == 0, judged.stderr
+    # A name that nobody knows is said before it is started, not served without a word.
+    own.write_text(text.replace(".example", ".invalid"))
+    judged = run("haproxy", "-c", "-f", own)
+    assert judged.returncode != 0
+    for number in (1, 2, 3):
+        assert f"could not resolve address 'moorage{number}.invalid'" in judged.stderr
+
+
+def test_the_wheel_is_made_as_the_guide_says(tmp_path: Path) -> None:
+    told = subprocess.run(
+        ["make", "-n", "wheel"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    build = told.stdout.splitlines()[-1].split()
+    assert build[1:] == ["build", "--target", "wheel", "--directory", "dist"]
+    hatchling = Path(sys.executable).parent / "hatchling"
+    subprocess.run(
+        [hatchling, *build[1:-1], tmp_path], cwd=ROOT, check=True, capture_output=True, timeout=60
+    )
+    [made] = tmp_path.iterdir()
+    guide = (ROOT / "docs" / "guide" / "operate.md").read_text()
+    assert f"dist/{made.name}" in guide
+    with zipfile.ZipFile(made) as wheel:
+        assert "moorage/cli/main.py" in wheel.namelist()
 
 
 def test_nginx_understands_its_file(tmp_path: Path) -> None:

@@ -130,9 +130,10 @@ def cloud(tmp_path: Path, identity: Identity, postgres: PostgresServer) -> Itera
         ("db.example/", f"127.0.0.1:{postgres.port}/"),
         ("http://identity.example:5000/v3", identity.url),
         ("/etc/", f"{tmp_path}/etc/"),
+        ("-o root -g moorage", f"-o {os.getuid()} -g {os.getgid()}"),
         ("/opt/moorage/bin/", f"{Path(sys.executable).parent}/"),
     )
-    for name in ("etc/moorage", "etc/haproxy", "state", "home"):
+    for name in ("etc/haproxy", "state", "home"):  # what the packages of others make
         (tmp_path / name).mkdir(parents=True)
     programs(tmp_path / "bin")
     # curl finds the machines by the names in the guide, also where a loop makes them.

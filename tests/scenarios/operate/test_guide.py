@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import tempfile
 import threading
 import time
 import urllib.error
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.docs.test_transcripts import matches
-from tests.scenarios.operate.conftest import GUIDE, Cloud, guide
+from tests.scenarios.operate.conftest import GUIDE, ROOT, Cloud, guide
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -38,6 +40,37 @@ def test_the_guide_leads_to_three_replicas_that_lose_nothing(cloud: Cloud, packa
         assert matches(shown, actual), f"{said}\n--- logs\n{cloud.logs()}"
         assert status == 0, f"{said}\n--- logs\n{cloud.logs()}"
     nothing_acknowledged_is_lost(cloud)
+
+
+STRANGER, SERVICE = 65533, 65534
+"""Two users that are not root, of groups with the same numbers."""
+
+
+def test_the_service_can_read_what_the_guide_installs_and_nobody_else_can() -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can install files for a user and read them as another")
+    unit = (ROOT / "packaging" / "systemd" / "moorage.service").read_text()
+    assert {"User=moorage", "Group=moorage"} <= set(unit.splitlines())
+    commands = [one.command for one in guide().steps if "/etc/moorage" in one.command]
+    installing = [one for one in commands if one.startswith("install ")]
+    assert len(installing) == 2, "the guide makes the folder and puts the file there"
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        (Path(name) / "etc").mkdir(mode=0o755)
+        (Path(name) / "moorage.conf").write_text(guide().files["moorage.conf"])
+        for command in installing:
+            here = command.replace("/etc/", f"{name}/etc/").replace("-g moorage", f"-g {SERVICE}")
+            subprocess.run(here, shell=True, cwd=name, check=True)
+        assert "ledger-password" in read_as(SERVICE, Path(name) / "etc/moorage/moorage.conf")
+        assert read_as(STRANGER, Path(name) / "etc/moorage/moorage.conf") == ""
+
+
+def read_as(user: int, file: Path) -> str:
+    """What a user, of the group of that number alone, reads in a file."""
+    done = subprocess.run(
+        ["cat", file], user=user, group=user, extra_groups=[], capture_output=True, check=False
+    )
+    return done.stdout.decode()
 
 
 class Writer:
