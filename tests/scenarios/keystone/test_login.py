@@ -162,5 +162,6 @@ def test_both_apis_are_called_where_the_catalog_says(people: Identity, guarded: 
         "/placement": f"http://127.0.0.1:{guarded.port}/placement",
     }
     with connect(access) as client:
-        assert client.placement.providers() == []
-        assert client.fleet.show().value["hosts"] == []
+        # Both answer for the same ledger; what others have put there does not matter.
+        providers = {one.name for one in client.placement.providers()}
+        assert {one["name"] for one in client.fleet.show().value["hosts"]} <= providers
