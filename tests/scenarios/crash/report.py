@@ -13,7 +13,7 @@ TITLE = """# Crash
 `kill -9` at random moments between the steps of joint decisions: of the process that answers, of a
 service with all its processes, of the database's server. Two services share a ledger; three
 applications at once go from decision over claims to the confirmation, and one kill hits them
-wherever they are. `make crash` runs it and writes this page.
+wherever they are. `make crash` runs it and leaves a report like this one in `.cache/crash.md`.
 """
 CHECKED = (
     "a decision holds the places of all its members, or is not there at all",

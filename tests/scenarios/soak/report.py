@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
@@ -18,7 +20,8 @@ TITLE = """# Soak
 
 Everything at once for a long time, with kills: claims, moves, deletes, inventory changes, reshapes
 and joint decisions, by many clients, each of which asks any of several services on one database.
-`make soak` runs it and writes this page.
+`make soak` runs it for half an hour on each database, and leaves a report like this one in
+`.cache/soak.md`.
 """
 CHECKED = (
     "no commit made an overage worse, by comparing each state of the ledger with the one before",
@@ -79,7 +82,7 @@ def as_markdown(found: Soaked, *, kind: str, command: Sequence[str]) -> str:
         ", ".join(f"{what} {count} times" for what, count in sorted(found.kills.items())) or "none"
     )
     machine = (
-        f"{datetime.now(tz=UTC):%Y-%m-%d}, Python {platform.python_version()},"
+        f"{datetime.now(tz=UTC):%Y-%m-%d}, commit {_commit()}, Python {platform.python_version()},"
         f" {os.cpu_count()} cores, which clients, services and database share."
     )
     outcome = (
@@ -114,6 +117,13 @@ def as_markdown(found: Soaked, *, kind: str, command: Sequence[str]) -> str:
             "",
         ]
     )
+
+
+def _commit() -> str:
+    """Of the program that was run."""
+    git = ("git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty")
+    found = subprocess.run(git, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
 
 def _line(what: str, waits: Sequence[float]) -> str:
