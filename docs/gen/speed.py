@@ -48,11 +48,11 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
 - **The search** of wide trees: every combination that is a candidate is found one by one. Its
   time follows the candidates asked for, not those there are.
 - **Writes** check, write and log a commit in one transaction, and wait for the disk. Of a `PUT`
-  of an allocation on SQLite a quarter is the system: the flush (a tenth), thirteen to fourteen
-  pages written to the log, waking threads. A tenth is SQLite itself, another the HTTP server with
-  memory and copying. The rest is Python: about 8,500 of its instructions, half of them in the
-  store, and 1,600 more to bring the snapshot into step with what was booked. On PostgreSQL Python
-  has 12,000, a quarter of them to speak with the server."""
+  of an allocation on SQLite a quarter is the system: the flush (a tenth), eleven to twelve pages
+  written to the log, waking threads. A fifth is the HTTP server: reading a body takes it two more
+  turns between its threads. A tenth is SQLite itself. The rest is Python, half of it in the store,
+  and a twenty-fifth to bring the snapshot into step with what was booked. On PostgreSQL the
+  database's processes use a third, and a quarter of Python's part is speaking with them."""
 
 LARGER: Final = """\
 Moorage alone, on SQLite: how cost grows with the fleet. `make bench-placement ARGS="--hosts
