@@ -209,7 +209,12 @@ def _media_types_first(one: Disagreement) -> bool:
 
 def _no_text(one: Disagreement) -> bool:
     """Refused before the dialect is reached."""
-    return "%FF" in one.call.path and one.ours.status == one.theirs.status == 400
+    return "%FF" in one.call.path and b"http.bad_request" in one.ours.raw
+
+
+def _nameless(one: Disagreement) -> bool:
+    """The reference lets a provider be renamed to nothing, though not be made so."""
+    return one.ours.status == 400 and b"a provider needs a name" in one.ours.raw
 
 
 DIFFERENCES: Final[Mapping[str, Meant]] = {
@@ -226,6 +231,7 @@ DIFFERENCES: Final[Mapping[str, Meant]] = {
     "The prefix of a trait is taken letter by letter": _wildcards,
     "What a version lacks is not found": _media_types_first,
     "A path or query that is no UTF-8": _no_text,
+    "A provider keeps a name": _nameless,
     "Where the reference fails, there is an answer": lambda one: one.theirs.status == 500,
 }
 
