@@ -25,6 +25,7 @@ from moorage.domain.changes import (
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import Busy, ConsumerConflict, InvalidDescription
 from moorage.domain.providers import Inventory
+from moorage.logs import Lasting
 from moorage.store import Ledger, mariadb, open_store, patience, tables
 from moorage.store.opening import connect
 from moorage.store.upgrade import upgrade
@@ -249,10 +250,13 @@ def test_a_writer_that_stands_still_loses_its_turn(
 
 
 def test_a_server_that_only_reads_is_busy_until_it_writes_again(
-    mariadb_server: MariadbServer, monkeypatch: pytest.MonkeyPatch
+    mariadb_server: MariadbServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """As after a failover, for those who still talk to the old primary."""
     monkeypatch.setattr(patience, "AWAY", 0.3)
+    monkeypatch.setattr(patience, "_lasting", Lasting())  # what other tests met was said before
     databases = Databases(mariadb_server.url)
     url = make_url(databases.empty())
     ask(databases.admin, "CREATE USER moorage@'%' IDENTIFIED BY 'secret'")
@@ -261,8 +265,9 @@ def test_a_server_that_only_reads_is_busy_until_it_writes_again(
     store = open_store(mine.render_as_string(hide_password=False))
     host(store, "a")
     ask(databases.admin, "SET GLOBAL read_only = 1")
-    with pytest.raises(Busy, match="read-only"):
+    with pytest.raises(Busy, match="the database is away"):
         store.commit(claim("c"))
+    assert "read-only" in caplog.text, "the log says why"
     assert used(store) == 0, "reading goes on"
     ask(databases.admin, "SET GLOBAL read_only = 0")
     store.commit(claim("c"))
