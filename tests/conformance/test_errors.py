@@ -10,6 +10,8 @@ from tests.conformance.conftest import Wire
 from moorage.api.placement.access import DEFAULT
 from moorage.store import open_store
 
+NOBODYS = "6e2f8a51-0c5d-4d0e-9f3b-7d1a2c3b4e5f"
+
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "allow"),
@@ -297,8 +299,8 @@ def test_a_ledger_that_is_away_says_when_to_come_again(tmp_path: Path) -> None:
         ("resources1=NOPE:1&resources=VCPU:9", 400),
         ("resources=VCPU:9&required1=CUSTOM_NOPE&resources1=VCPU:1", 200),
         ("resources=VCPU:9&required=CUSTOM_NOPE", 400),
-        (f"resources=VCPU:1&required=CUSTOM_NOPE&member_of={uuid.uuid4()}", 200),
-        (f"resources=VCPU:1,NOPE:1&member_of={uuid.uuid4()}", 400),
+        (f"resources=VCPU:1&required=CUSTOM_NOPE&member_of={NOBODYS}", 200),
+        (f"resources=VCPU:1,NOPE:1&member_of={NOBODYS}", 400),
         ("resources=VCPU:1&resources1=NOPE:1&root_required=COMPUTE_NODE", 200),
         ("resources=VCPU:1&resources1=VCPU:9&root_required=CUSTOM_NOPE", 400),
         ("resources=VCPU:9&root_required=!COMPUTE_NODE&resources1=NOPE:1", 200),
@@ -321,10 +323,10 @@ def test_a_name_is_unknown_once_it_is_come_to(wire: Any, asked: str, status: int
         ("required=!CUSTOM_NOPE", 400),
         ("required=!CUSTOM_NOPE,COMPUTE_NODE", 200),
         ("resources=NOPE:1", 400),
-        (f"resources=NOPE:1&member_of={uuid.uuid4()}", 200),
+        (f"resources=NOPE:1&member_of={NOBODYS}", 200),
         ("resources=NOPE:1&required=COMPUTE_NODE", 200),
-        (f"required=CUSTOM_NOPE&in_tree={uuid.uuid4()}", 200),
-        (f"required=CUSTOM_NOPE&member_of={uuid.uuid4()}", 400),
+        (f"required=CUSTOM_NOPE&in_tree={NOBODYS}", 200),
+        (f"required=CUSTOM_NOPE&member_of={NOBODYS}", 400),
     ],
 )
 def test_a_name_among_filters_is_unknown_once_it_is_come_to(

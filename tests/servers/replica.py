@@ -77,7 +77,11 @@ class Replica:
 
     def log(self) -> str:
         """The end of what it wrote to its log."""
-        return self._log.read_text()[-4000:]
+        return self.whole_log()[-4000:]
+
+    def whole_log(self) -> str:
+        """All that it wrote to its log."""
+        return self._log.read_text()
 
     def ask(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] = MEMBER

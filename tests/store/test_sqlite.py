@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from moorage.domain.errors import NotFound
 from moorage.store.opening import connect
@@ -70,3 +70,13 @@ def test_what_is_to_be_done_about_a_subject_is_found_by_the_subject(backend: Bac
     asked = "SELECT body FROM effects WHERE subject = 'a' AND state = 'pending'"
     rows = backend.write(lambda session: session.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}"))
     assert "subject=? AND state=?" in rows[0][3]
+
+
+def test_an_older_version_does_not_count_on(tmp_path: Path) -> None:
+    """Its commits would be numbered from what stood there, and nobody would see them."""
+    backend = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
+    backend.upgrade(lambda connection: upgrade(connection, now=1))
+    older = "UPDATE ledger SET revision = revision + 1"
+    with pytest.raises(IntegrityError, match="a newer version"):
+        backend.write(lambda session: session.exec_driver_sql(older))
+    backend.close()

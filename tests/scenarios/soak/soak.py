@@ -110,7 +110,7 @@ def soak(
             one.up()
         wrong = [one for client in clients for one in client.wrong]
         wrong += watcher.wrong + judge(store, clients)
-        wrong += [f"log of a service: {text}" for one in served for text in _told(one.log())]
+        wrong += [f"log of a service: {text}" for one in served for text in _told(one.whole_log())]
     store.close()
     return Soaked.of(plan.services, clients, took, wrong, killer.done, watcher.looked)
 
@@ -123,8 +123,9 @@ def _is_over(plan: Plan, clients: list[Client], passed: float) -> bool:
 
 
 def _told(log: str) -> list[str]:
-    """What no service should ever have to say."""
-    return [log] if "Traceback" in log or "database is locked" in log else []
+    """What no service should ever have to say, with what it said around it."""
+    found = (log.find(text) for text in ("Traceback", "database is locked"))
+    return [log[max(at - 1_000, 0) : at + 3_000] for at in found if at >= 0]
 
 
 def main() -> int:

@@ -2,6 +2,10 @@
 
 A row counted up by every commit was one more page to write. So the log gets a row for the newest
 revision, if that commit touched no provider.
+
+Whoever still runs an older version must not count on from the number that stood there, for nobody
+would see its commits: it is refused. What it reads stays right: by a number that is never its own
+it looks at the log each time.
 """
 
 from alembic import op
@@ -28,10 +32,16 @@ def upgrade() -> None:
             " SELECT revision, '', 1 FROM ledger"
             " WHERE revision > (SELECT coalesce(max(revision), 0) FROM changes)"
         )
+        op.execute("UPDATE ledger SET revision = -1")
+        op.execute(
+            "CREATE TRIGGER ledger_revision BEFORE UPDATE OF revision ON ledger BEGIN"
+            " SELECT RAISE(ABORT, 'a newer version of Moorage has changed the schema'); END"
+        )
 
 
 def downgrade() -> None:
     if _is_sqlite():
+        op.execute("DROP TRIGGER ledger_revision")
         op.execute("UPDATE ledger SET revision = (SELECT coalesce(max(revision), 0) FROM changes)")
         op.execute("DELETE FROM changes WHERE subject = ''")
         _make_anew("")
