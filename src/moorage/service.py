@@ -87,14 +87,17 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
 
 
 def _settle(database: str) -> None:
-    """Write what SQLite's log holds back into its file: all who had it open have ended.
+    """Write what SQLite's log holds back into its file: all of ours who had it open have ended.
 
     Children end by a signal and close nothing; whoever copies only the file of a stopped service
-    would copy an old one. What goes wrong or is not done in time loses nothing: the log stays.
+    would copy an old one. What goes wrong, is not done in time, or is kept from it by another
+    process that has the file open, loses nothing: the log stays.
     """
     kind, _, rest = database.partition(":///")
     file = Path(rest.partition("?")[0])
-    if kind.partition("+")[0] != "sqlite" or not file.with_name(f"{file.name}-wal").exists():
+    if kind.partition("+")[0] != "sqlite" or not file.name:  # a server's, or a private one
+        return
+    if not file.with_name(f"{file.name}-wal").exists():
         return
     writing = Thread(target=_write_back, args=(file,), daemon=True)
     writing.start()

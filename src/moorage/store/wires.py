@@ -60,10 +60,12 @@ class Wires:
         """It is free again. Where one has broken, the others are not trusted any more."""
         if wire.broken:
             self._hang_up()
-        elif self._closed or len(self._idle) >= self._kept:
+        elif len(self._idle) >= self._kept:
             wire.close()
         else:
             self._idle.append(wire)
+        if self._closed:  # looked at last: the end may have come meanwhile
+            self._hang_up()
         self._free.put(None)
 
     def count(self) -> Connections:

@@ -133,6 +133,8 @@ def run(post: Post, *, stop: Event, interval: float) -> None:
             post.trouble.met(_ROUNDS, error)
         else:
             post.trouble.over(_ROUNDS)
+            if not started and post.idle():  # nobody is left whose success could tell
+                post.trouble.over(_ONES)
         if started:
             post.wait(interval)
         else:

@@ -72,7 +72,7 @@ def decoded(raw: bytes) -> JSON:
     if b"\\u" in raw:
         try:
             _refuse_unstorable(json.dumps(value, ensure_ascii=False))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidDescription(f"Malformed JSON: {error}") from error
     return value
 

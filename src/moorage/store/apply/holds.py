@@ -165,7 +165,7 @@ def swap_hold(batch: Batch, change: SwapHold) -> None:
 
     Raises:
         HoldExpired: nothing is held for the member (any more).
-        NotFound: the server is another project's, or only holds are in its name.
+        NotFound: the server is another project's, or a hold that lives is in its name.
         ConsumerConflict: the server has allocations already.
     """
     server = change.server.uuid
