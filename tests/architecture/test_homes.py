@@ -16,7 +16,7 @@ HOMES: Mapping[str, tuple[str, ...]] = {
     "ortools": ("solver/cpsat*.py",),
     "numba": ("engine/kernels/*", "solver/kernels/*"),
     "falcon": ("http/*", "api/*", "web/*", "testing/*"),
-    "granian": ("cli/*", "app.py", "http/*"),
+    "httptools": ("http/transport/*",),
     "sqlalchemy": ("store/*",),
     "alembic": ("store/*",),
     "psycopg": ("store/*",),

@@ -111,9 +111,11 @@ class Kernel:
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
         response = Response(start_response, own_id)
 
-        logs.bind(logs.Ids(own_id, sent_id or ""))
+        ids = logs.Ids(own_id, sent_id or "")
+        logs.bind(ids)
 
         def finished() -> None:
+            logs.bind(ids)  # what is sent in parts may have come into another thread's hands
             seconds = time.perf_counter() - started
             access_log.write(environ, path, response.status, seconds)
             self._watch(environ, response.status, seconds)

@@ -1,11 +1,9 @@
-"""Granian, told to serve one WSGI application on a socket it is given. Only here is it known.
+"""Serves one WSGI application on a socket that the supervisor opened (ADR-0016).
 
-The supervisor opens the listening socket and every HTTP worker inherits it. Granian's own server
-would open one per worker with SO_REUSEPORT: a second `moorage serve` on the same port would then
-share it silently, and connections would be lost while a worker is replaced. Its command would also
-add a process of its own, and copy the environment (where `HTTP_X_AUTH_TOKEN` would become a header)
-into every request. So its worker is driven directly; the locked version and the process tests
-guard that use.
+Every HTTP worker inherits that socket: with one of their own each (SO_REUSEPORT) a second `moorage
+serve` on the same port would share it silently, and connections would be lost while a worker is
+replaced. The main thread accepts connections, ends those that have been idle for too long, and
+waits to be told to stop; a crew of threads does the rest.
 """
 
 from __future__ import annotations
@@ -13,35 +11,31 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import select
 import signal
+import socket
+import ssl
 import sys
-import threading
 import time
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from moorage.http import connections, supervisor
-from moorage.http.slow_bodies import SlowBodies
+from moorage.http.transport.connection import Connection, Service
+from moorage.http.transport.crew import Crew
+from moorage.logs import Lasting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import FrameType
 
     from moorage.http.config import Tls, Wire
-    from moorage.http.wsgi import Application, Environ, ExcInfo, Headers
-
-# Typed as anything: the stubs of these private parts lag behind them.
-_granian: Any = import_module("granian._granian")
-_futures: Any = import_module("granian._futures")
-_loops: Any = import_module("granian._loops")
-_http: Any = import_module("granian.http")
+    from moorage.http.wsgi import Application, Environ
 
 _log = logging.getLogger(__name__)
+_lasting: Final = Lasting()
 
 _OWN_FILES: Final = 512
 """Descriptors a worker needs beside its connections: databases, solvers, files."""
-_IDLE_THREAD_SECONDS: Final = 30
-_LEAST_TLS: Final = "tls1.2"
+_ROUND_SECONDS: Final = 0.5
+"""How often connections that have been idle for too long are looked for."""
 _TICK: Final = 0.02
 _QUIET_SECONDS: Final = 0.3
 """How long nothing must run before a server that was told to stop leaves its connections."""
@@ -54,44 +48,95 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
     `descriptor` is a listening TCP socket; `wire` has the bounds of connections and threads.
     Threads are made as they are needed. With `tls` it speaks HTTPS. Must be called in the main
     thread.
+
+    Raises:
+        OSError: the certificate or its key cannot be used.
     """
-    stop = _granian.WorkerSignal()
-    stopped = threading.Event()
-    stop.add_cb(stopped.set)
     told = _when_told()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor to act on
-    holder = _granian.SocketHolder(descriptor, False, supervisor.BACKLOG)  # noqa: FBT003 - positional in Rust
-    worker = _granian.WSGIWorker(
-        1,
-        (None, holder),
-        None,
-        blocking_threads=wire.threads,
-        py_threads=wire.threads,
-        py_threads_idle_timeout=_IDLE_THREAD_SECONDS,
-        backpressure=_room_for(wire.connections),
-        http_mode="1",
-        http1_opts=_http.HTTP1Settings(header_read_timeout=int(wire.idle_seconds * 1000)),
-        metrics=(None, None),
-        **_encryption(tls),
-    )
-    bodies = SlowBodies(wire.body_seconds, wire.idle_seconds)
-    bodies.watch()
-    bridge = _Bridge(application, bodies)
-    scheduler = _futures._new_cbscheduler(  # noqa: SLF001 - see the module's docstring
-        _loops.loops.get("asyncio"), bridge, impl_asyncio=True
-    )
-    worker.serve_mtr(scheduler, _loops.loops.get("asyncio"), stop)
-    os.read(told, 1)
-    stop.set()
+    service = Service(application, wire)
+    crew = Crew(wire.threads)
+    with socket.socket(fileno=os.dup(descriptor)) as listener:
+        door = _Door(listener, service, crew, None if tls is None else _context(tls))
+        door.admit_until(told)
+    service.ending = True
     quiet_since = time.monotonic()
-    while not stopped.wait(_TICK):
-        now = time.monotonic()
-        if bodies.running:
-            quiet_since = now
-        elif now - quiet_since > _QUIET_SECONDS:
-            if not connections.sending():
+    while time.monotonic() - quiet_since < _QUIET_SECONDS:
+        time.sleep(_TICK)
+        if crew.busy:
+            quiet_since = time.monotonic()
+
+
+class _Door:
+    """Lets connections in, as many as there is room for."""
+
+    def __init__(
+        self, listener: socket.socket, service: Service, crew: Crew, tls: ssl.SSLContext | None
+    ) -> None:
+        self._listener = listener
+        self._service = service
+        self._crew = crew
+        self._tls = tls
+        self._room = _room_for(service.wire.connections)
+        host, port = listener.getsockname()[:2]
+        self._common: Environ = {
+            "SCRIPT_NAME": "",
+            "SERVER_NAME": host,
+            "SERVER_PORT": str(port),
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http" if tls is None else "https",
+            "wsgi.errors": sys.stderr,
+            "wsgi.input_terminated": True,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": True,
+            "wsgi.run_once": False,
+        }
+
+    def admit_until(self, told: int) -> None:
+        """Let connections in, and late ones out, until this descriptor can be read."""
+        waits = select.poll()
+        waits.register(told, select.POLLIN)
+        waits.register(self._listener, select.POLLIN)
+        is_open, due = True, 0.0
+        while True:
+            if is_open != (len(self._crew) < self._room):
+                is_open = not is_open
+                waits.modify(self._listener, select.POLLIN if is_open else 0)
+            ready = dict(waits.poll((_ROUND_SECONDS if is_open else _TICK) * 1000))
+            if told in ready:
                 return
-            quiet_since = now
+            if ready:
+                self._admit()
+            now = time.monotonic()
+            if now >= due:
+                due = now + _ROUND_SECONDS
+                self._crew.end_late_ones(now)
+
+    def _admit(self) -> None:
+        try:
+            accepted, address = self._listener.accept()
+        except (BlockingIOError, ConnectionError):  # another worker was quicker, or the client left
+            return
+        except OSError as error:  # descriptors or memory are short; it goes on waiting meanwhile
+            if _lasting.is_news(error.errno):
+                _log.error("connections cannot be accepted: %s", error)
+            time.sleep(_TICK)
+            return
+        accepted.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        if self._tls is not None:
+            accepted = self._tls.wrap_socket(
+                accepted, server_side=True, do_handshake_on_connect=False
+            )
+        common = {**self._common, "REMOTE_ADDR": address[0], "REMOTE_PORT": str(address[1])}
+        self._crew.take(accepted.fileno(), Connection(accepted, common, self._service))
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(tls.cert, tls.key)
+    return context
 
 
 def _when_told() -> int:
@@ -122,89 +167,3 @@ def _room_for(connections: int) -> int:
     if room < connections:
         _log.warning("the limit on open files allows %d connections, not %d", room, connections)
     return max(room, 1)
-
-
-def _encryption(tls: Tls | None) -> dict[str, Any]:
-    return {
-        "ssl_enabled": tls is not None,
-        "ssl_cert": None if tls is None else tls.cert,
-        "ssl_key": None if tls is None else tls.key,
-        "ssl_key_password": None,
-        "ssl_protocol_min": _LEAST_TLS,
-        "ssl_ca": None,
-        "ssl_crl": [],
-        "ssl_client_verify": False,
-    }
-
-
-class _Bridge:
-    """From Granian's call to WSGI's."""
-
-    def __init__(self, application: Application, bodies: SlowBodies) -> None:
-        self._application = application
-        self._bodies = bodies
-        self._common: Environ = {
-            "SCRIPT_NAME": "",
-            "wsgi.version": (1, 0),
-            "wsgi.errors": sys.stderr,
-            "wsgi.input_terminated": True,
-            "wsgi.multithread": True,
-            "wsgi.multiprocess": True,
-            "wsgi.run_once": False,
-        }
-
-    def __call__(self, protocol: Any, scope: Environ) -> int:  # noqa: ANN401 - a Rust object
-        begun = _Begun()
-        scope.update(self._common)  # which has nothing that Granian would say of a request
-        self._bodies.begin(scope)
-        try:
-            chunks = self._application(scope, begun)
-            if isinstance(chunks, list) and len(chunks) <= 1:
-                body = chunks[0] if chunks else b""
-                protocol.response_bytes(begun.status, begun.headers, body)
-            else:
-                protocol.response_iter(begun.status, begun.headers, _Parts(chunks))
-        finally:
-            self._bodies.end()
-        return begun.status
-
-
-class _Begun:
-    """WSGI's `start_response`, keeping what it is told."""
-
-    __slots__ = ("headers", "status")
-
-    def __init__(self) -> None:
-        self.status = 500
-        self.headers: Headers = []
-
-    def __call__(
-        self,
-        status: str,
-        headers: Headers,
-        exc_info: ExcInfo | None = None,  # noqa: ARG002 - PEP 3333
-        /,
-    ) -> Any:  # noqa: ANN401 - the write callable, which the kernel never uses
-        self.status = int(status[:3])
-        self.headers = headers
-        return None
-
-
-class _Parts:
-    """A streamed body as Granian takes it: `__next__` and `close`."""
-
-    def __init__(self, chunks: Any) -> None:  # noqa: ANN401 - any iterable of bytes
-        self._chunks = chunks
-        self._rest: Iterator[bytes] = iter(chunks)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        return next(self._rest)
-
-    def close(self) -> None:
-        """Called when the body is sent or the client has left."""
-        close = getattr(self._chunks, "close", None)
-        if close is not None:
-            close()

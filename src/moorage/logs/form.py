@@ -19,7 +19,7 @@ FORMATS: Final = ("text", "json")
 FIELDS: Final = "fields"
 """Attribute of a record (`extra=`) with a mapping of what its message says, for programs."""
 
-_CHATTY: Final = ("alembic", "_granian")
+_CHATTY: Final = ("alembic",)
 """They tell each of their steps at INFO, at every start."""
 
 

@@ -7,15 +7,11 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from tests.servers.certificate import write_certificate
 from tests.servers.ports import free_port
 
 from moorage.tokens import listing, secret
@@ -25,35 +21,6 @@ pytestmark = pytest.mark.process
 
 LIST = "/placement/resource_providers"
 PROVIDERS = "placement:resource_providers:list"
-
-
-def write_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that its own issuer signed, good for an hour."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "moorage test")])
-    now = datetime.now(UTC)
-    here = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(here, critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    own, private = folder / "cert.pem", folder / "key.pem"
-    own.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return own, private
 
 
 class Guarded:

@@ -1,0 +1,87 @@
+"""`wsgi.input`: the bytes of a body that have come, and then those that come in time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from moorage.http.transport.incoming import Request
+
+_log = logging.getLogger(__name__)
+
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Source(Protocol):
+    """The connection that a body comes on."""
+
+    def receive(self) -> bytes | None:
+        """What has come: nothing, None; the end, no bytes."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there is something to receive, or so long."""
+
+    def tell(self, data: bytes) -> None:
+        """Send a few bytes at once, or not at all."""
+
+    def feed(self, data: bytes) -> bool:
+        """Read bytes that came; whether they could be understood."""
+
+
+class Body:
+    """One request's body, as a stream that is read once."""
+
+    __slots__ = ("_address", "_request", "_seconds", "_source")
+
+    def __init__(self, source: Source, request: Request, address: str, seconds: float) -> None:
+        """It must be there whole so many seconds after it was asked for."""
+        self._source = source
+        self._request = request
+        self._address = address
+        self._seconds = seconds
+
+    def read(self, size: int = -1) -> bytes:
+        """At most so many bytes, or all of them; fewer only at the end.
+
+        Raises:
+            OSError: the rest did not come in time, or at all, or is no body.
+        """
+        request = self._request
+        if not request.complete:
+            self._receive(size)
+        found = request.body[0] if len(request.body) == 1 else b"".join(request.body)
+        if 0 <= size < len(found):
+            found, rest = found[:size], found[size:]
+            request.body = [rest]
+        else:
+            request.body = []
+        request.size -= len(found)
+        return found
+
+    def _receive(self, size: int) -> None:
+        request, source = self._request, self._source
+        until = time.monotonic() + self._seconds
+        if request.expects and not request.size:
+            request.expects = False
+            source.tell(_CONTINUE)
+        while not request.complete and (size < 0 or request.size < size):
+            data = source.receive()
+            if data is None:
+                self._wait(until)
+            elif not data:
+                raise ConnectionError("the client left before its body was complete")
+            elif not source.feed(data):
+                raise ConnectionError("what came is no body")
+
+    def _wait(self, until: float) -> None:
+        left = until - time.monotonic()
+        if left <= 0:
+            _log.warning(
+                "a request body from %s took longer than %g s: its connection is ended",
+                self._address,
+                self._seconds,
+            )
+            raise TimeoutError("the body did not come in time")
+        self._source.wait(left)

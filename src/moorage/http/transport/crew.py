@@ -1,0 +1,113 @@
+"""Threads that give connections their turns, as the system says that they have something to do.
+
+All of them wait at one epoll, each connection armed for one event: whoever is woken has the
+connection to itself, serves it without handing anything on, and arms it again. The system wakes
+the thread that waited last, whose memory is warmest. Before a thread begins to serve, it sees to it
+that another one waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import threading
+from typing import TYPE_CHECKING, Final
+
+from moorage.http.transport.connection import Next
+
+if TYPE_CHECKING:
+    from moorage.http.transport.connection import Connection
+
+_log = logging.getLogger(__name__)
+
+_IDLE_SECONDS: Final = 30.0
+"""How long a thread waits for work while others wait too, before it ends."""
+
+
+class Crew:
+    """At most so many threads, made as they are needed, and the connections they serve."""
+
+    def __init__(self, threads: int) -> None:
+        self._most = threads
+        self._events = select.epoll()
+        self._connections: dict[int, Connection] = {}
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._waiting = 0
+        self._hire()
+
+    def __len__(self) -> int:
+        """How many connections there are."""
+        return len(self._connections)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any request is worked on, or any answer on its way."""
+        if self._waiting < self._threads:
+            return True
+        return any(connection.sends for connection in list(self._connections.values()))
+
+    def take(self, descriptor: int, connection: Connection) -> None:
+        """Serve a connection until it is over."""
+        self._connections[descriptor] = connection
+        self._events.register(descriptor, Next.READABLE)
+
+    def end_late_ones(self, now: float) -> None:
+        """End connections that have rested too long at this monotonic instant."""
+        for connection in list(self._connections.values()):
+            connection.end_if_late(now)
+
+    def _hire(self) -> None:
+        """One thread more; it counts as waiting at once."""
+        self._threads += 1
+        self._waiting += 1
+        try:
+            threading.Thread(target=self._work, name="requests", daemon=True).start()
+        except RuntimeError:  # the system has none left: those there are go on
+            self._threads -= 1
+            self._waiting -= 1
+            if not self._threads:
+                raise
+            _log.warning("the system allows no more than %d threads for requests", self._threads)
+
+    def _work(self) -> None:
+        while True:
+            found = self._events.poll(_IDLE_SECONDS, 1)
+            if not found and self._is_spare():
+                return
+            for descriptor, _ in found:
+                with self._lock:
+                    self._waiting -= 1
+                    if not self._waiting and self._threads < self._most:
+                        self._hire()
+                self._serve(descriptor)
+                with self._lock:
+                    self._waiting += 1
+
+    def _is_spare(self) -> bool:
+        """Whether this thread may end, for another one waits. It is not counted any more then."""
+        with self._lock:
+            if self._waiting == 1:
+                return False
+            self._waiting -= 1
+            self._threads -= 1
+            return True
+
+    def _serve(self, descriptor: int) -> None:
+        connection = self._connections[descriptor]
+        try:
+            after = connection.turn()
+        except Exception:  # noqa: BLE001 - the last line of defence; the log has all of it
+            _log.exception("a connection is ended by an error that nobody foresaw")
+            after = Next.NOTHING
+        if after:
+            self._events.modify(descriptor, after)
+            return
+        # Once it is closed, its number may be the next connection's.
+        del self._connections[descriptor]
+        # Closing would do, were there not a child that has just been forked and has it open still.
+        self._events.unregister(descriptor)
+        try:
+            connection.close()
+        except Exception:  # noqa: BLE001 - as above
+            _log.exception("the end of an answer raised an error")

@@ -1,0 +1,203 @@
+"""Requests in the bytes of one connection: llhttp reads them, here they become WSGI environs.
+
+What llhttp refuses, both by RFC 9112 and against requests that two readers would understand
+differently (a length beside chunks, say), is refused here; nothing of its leniencies is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_to_bytes
+
+from httptools import (
+    HttpParserError,
+    HttpParserInvalidMethodError,
+    HttpParserInvalidURLError,
+    HttpParserUpgrade,
+    HttpRequestParser,
+    parse_url,
+)
+
+if TYPE_CHECKING:
+    from moorage.http.wsgi import Environ
+
+LONGEST_HEAD: Final = 256 * 1024
+"""Bytes of a request line and its headers that are surely read; what is longer may be refused."""
+_REQUEST: Final = re.compile(rb"[A-Z]+ [/*h]")
+"""How a request looks whose method is merely unknown."""
+_RAW: Final = re.compile(rb"[\x80-\xff]")
+_VERSIONS: Final = frozenset({"1.1", "1.0"})
+_MOST_NAMES: Final = 1024
+"""Spellings of header names that are remembered."""
+_PLAIN: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
+_LISTS: Final = {"HTTP_COOKIE": "; "}
+"""What stands between several headers of one name, where it is not a comma (RFC 6265, 5.4)."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """What is to be known of a request beside its environ; its body may still be coming."""
+
+    method: str
+    protocol: str
+    keeps: bool
+    """Whether the client means to go on with the connection."""
+    expects: bool
+    """Whether the client sends its body once it is told to (`Expect: 100-continue`)."""
+    body: list[bytes] = field(default_factory=list)
+    size: int = 0
+    """Bytes of the body that have come and were not read."""
+    complete: bool = False
+
+
+class Incoming:
+    """Takes bytes as they come; has requests whose head is whole, in their order."""
+
+    def __init__(self, common: Environ) -> None:
+        """`common` is what every request of the connection has in its environ."""
+        self.ready: deque[tuple[Environ, Request]] = deque()
+        self.refusal: HTTPStatus | None = None
+        """Why nothing that comes after the ready ones can be understood."""
+        self._common = common
+        self._parser = HttpRequestParser(self)
+        self._environ: Environ = {}
+        self._target = b""
+        self._request: Request | None = None
+        self._head_bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Read on. After a refusal nothing is read any more."""
+        if self.refusal is not None:
+            return
+        if not data.isascii() and self._begins:
+            data = _encoded(data)
+        if self._request is None:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade:
+            # Nobody here speaks anything else: the request is answered as if it had not asked, and
+            # what follows on the connection is not HTTP any more.
+            self.refusal = HTTPStatus.BAD_REQUEST
+        except HttpParserInvalidMethodError:
+            known = _REQUEST.match(data) is not None
+            self._refuse(HTTPStatus.NOT_IMPLEMENTED if known else HTTPStatus.BAD_REQUEST)
+        except HttpParserError:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        if self._request is None and self._head_bytes > LONGEST_HEAD:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    @property
+    def _begins(self) -> bool:
+        """Whether the next byte is the first of a request."""
+        request = self._request
+        return not self._head_bytes if request is None else request.complete
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        if self.refusal is None:
+            self.refusal = status
+        if self.ready and not self.ready[-1][1].complete:
+            self.ready.pop()  # its body would never come
+
+    # What llhttp calls, by the names that httptools gives.
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._environ = self._common.copy()
+        self._target = b""
+        self._request = None
+        self._head_bytes = 1
+
+    def on_url(self, part: bytes) -> None:
+        """Some of its target."""
+        self._target += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header, or one after the body, which nobody asked for."""
+        if self._request is not None:
+            return
+        key = _KEYS.get(name) or _key(name)
+        environ, text = self._environ, value.decode("latin-1")
+        if key in environ:
+            text = f"{environ[key]}{_LISTS.get(key, ',')}{text}"
+        environ[key] = text
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        environ, parser = self._environ, self._parser
+        version = parser.get_http_version()
+        if version not in _VERSIONS:
+            self._refuse(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+        environ["SERVER_PROTOCOL"] = protocol = f"HTTP/{version}"
+        environ["REQUEST_METHOD"] = method = parser.get_method().decode("ascii")
+        try:
+            environ["PATH_INFO"], environ["QUERY_STRING"] = _split(self._target)
+        except HttpParserInvalidURLError:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        environ.pop(_NOWHERE, None)
+        if "," in environ.setdefault("HTTP_HOST", ""):  # several: RFC 9112, 3.2
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        expects = environ.get("HTTP_EXPECT", "").lower() == "100-continue" and version != "1.0"
+        self._request = Request(method, protocol, parser.should_keep_alive(), expects)
+        self._head_bytes = 0
+        if self.refusal is None:
+            self.ready.append((environ, self._request))
+
+    def on_body(self, part: bytes) -> None:
+        """Some of its body."""
+        request = self._request
+        if request is not None:
+            request.body.append(part)
+            request.size += len(part)
+
+    def on_message_complete(self) -> None:
+        """It is whole."""
+        if self._request is not None:
+            self._request.complete = True
+
+
+_NOWHERE: Final = ""
+"""The key of headers that no environ has."""
+_KEYS: Final[dict[bytes, str]] = {}
+
+
+def _key(name: bytes) -> str:
+    """Where an environ has a header.
+
+    Names with an underscore would be told apart from the same with a hyphen by a proxy, but not by
+    WSGI: they are left out, as proxies do.
+    """
+    text = name.decode("latin-1").upper()
+    key = _NOWHERE if "_" in text else _PLAIN.get(text) or f"HTTP_{text.replace('-', '_')}"
+    if len(_KEYS) < _MOST_NAMES:
+        _KEYS[name] = key
+    return key
+
+
+def _encoded(data: bytes) -> bytes:
+    """The beginning of a request, its target in ASCII.
+
+    llhttp refuses raw UTF-8 there, as RFC 3986 would have it; people who type it mean it.
+    """
+    line, end, rest = data.partition(b"\r\n")
+    return _RAW.sub(lambda found: b"%%%02X" % found[0][0], line) + end + rest
+
+
+def _split(target: bytes) -> tuple[str, str]:
+    """The path as WSGI has it, its decoded bytes as Latin-1, and the query as it came.
+
+    Raises:
+        HttpParserInvalidURLError: it is no target of a request.
+    """
+    if target[:1] != b"/" and target != b"*":  # with scheme and host, as for a proxy
+        found = parse_url(target)
+        target = b"%b?%b" % (found.path or b"/", found.query or b"")
+    target = target.partition(b"#")[0]
+    path, _, query = target.partition(b"?")
+    if b"%" in path:
+        path = unquote_to_bytes(path)
+    return path.decode("latin-1"), query.decode("latin-1")

@@ -1,0 +1,157 @@
+"""What bytes become as requests, however they are cut, and what they do not become."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.http.transport.incoming import LONGEST_HEAD, Incoming
+
+SEVERAL = (
+    b"GET /a?b=1 HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n\r\n"
+    b"PUT /b%20c HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"
+    b"POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nX-Late: 1\r\n\r\n"
+    b"DELETE /d HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+)
+
+
+def understood(*pieces: bytes) -> tuple[list[Any], int | None]:
+    """The requests in these pieces, and the status of a refusal."""
+    incoming = Incoming({"REMOTE_ADDR": "x"})
+    for piece in pieces:
+        incoming.feed(piece)
+    requests = [
+        (environ, request.keeps, request.complete, b"".join(request.body), request.size)
+        for environ, request in incoming.ready
+    ]
+    return requests, incoming.refusal and incoming.refusal.value
+
+
+def only(head: bytes) -> dict[str, Any]:
+    [(environ, *_)], refusal = understood(head + b"\r\n\r\n")
+    assert refusal is None
+    return dict(environ)
+
+
+def test_requests_that_follow_each_other_are_told_apart() -> None:
+    requests, refusal = understood(SEVERAL)
+    assert refusal is None
+    assert [(e["REQUEST_METHOD"], e["PATH_INFO"], e["QUERY_STRING"]) for e, *_ in requests] == [
+        ("GET", "/a", "b=1"),
+        ("PUT", "/b c", ""),
+        ("POST", "/c", ""),
+        ("DELETE", "/d", ""),
+    ]
+    assert [(body, complete) for _, _, complete, body, _ in requests] == [
+        (b"", True),
+        (b"hello", True),
+        (b"abcdefg", True),
+        (b"", True),
+    ]
+    assert [keeps for _, keeps, *_ in requests] == [True, True, True, False]
+    assert not any("HTTP_X_LATE" in environ for environ, *_ in requests)
+
+
+@given(st.lists(st.integers(0, len(SEVERAL)), max_size=12))
+def test_where_bytes_are_cut_changes_nothing(cuts: list[int]) -> None:
+    places = sorted({0, *cuts, len(SEVERAL)})
+    assert understood(*(SEVERAL[a:b] for a, b in pairwise(places))) == understood(SEVERAL)
+
+
+def test_headers_become_keys_as_wsgi_has_them() -> None:
+    environ = only(
+        b"GET / HTTP/1.1\r\nhost: h\r\nX-A: 1\r\nx-a: 2\r\nX_Auth_Token: stolen\r\n"
+        b"Cookie: a=1\r\nCookie: b=2\r\nContent-Type: t\r\nX-Latin: \xe9"
+    )
+    assert {key: value for key, value in environ.items() if key.isupper()} == {
+        "REMOTE_ADDR": "x",
+        "HTTP_HOST": "h",
+        "HTTP_X_A": "1,2",
+        "HTTP_COOKIE": "a=1; b=2",
+        "CONTENT_TYPE": "t",
+        "HTTP_X_LATIN": "\xe9",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": "/",
+        "QUERY_STRING": "",
+    }
+    assert "stolen" not in environ.values()
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        (b"/a%2Fb//c?d=%20&e", "/a/b//c", "d=%20&e"),
+        (b"/%C3%A9", "/\xc3\xa9", ""),
+        ("/\u00e9?n=\u00e9".encode(), "/\xc3\xa9", "n=%C3%A9"),
+        (b"http://elsewhere:1/a?b", "/a", "b"),
+        (b"http://elsewhere", "/", ""),
+        (b"*", "*", ""),
+        (b"/?", "/", ""),
+        (b"/a?b?c", "/a", "b?c"),
+        (b"/%zz", "/%zz", ""),
+    ],
+)
+def test_targets(target: bytes, path: str, query: str) -> None:
+    method = b"OPTIONS" if target == b"*" else b"GET"
+    environ = only(method + b" " + target + b" HTTP/1.1\r\nHost: h")
+    assert (environ["PATH_INFO"], environ["QUERY_STRING"]) == (path, query)
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"\x00\x01 nonsense\r\n\r\n", 400),
+        (b"BREW /pot HTTP/1.1\r\nHost: h\r\n\r\n", 501),
+        (b"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505),
+        (b"GET / HTTP/9.9\r\nHost: h\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: hi mom\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nX-Bad: a\x00b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nX-Folded: a\r\n b\r\n\r\n", 400),
+        (b"GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+    ],
+)
+def test_what_is_no_request_is_refused(data: bytes, status: int) -> None:
+    assert understood(data) == ([], status)
+
+
+def test_what_follows_the_last_request_is_not_taken_for_one() -> None:
+    requests, refusal = understood(b"GET / HTTP/1.1\r\nHost: h\r\n\r\nrubbish\r\n\r\n")
+    assert (len(requests), refusal is None) == (1, False)
+
+
+def test_a_head_without_end_is_refused_and_one_of_decent_length_is_not() -> None:
+    line = b"X-Long: " + b"x" * 8000 + b"\r\n"
+    head = b"GET / HTTP/1.1\r\nHost: h\r\n"
+    fits = LONGEST_HEAD // len(line) - 1
+    assert understood(head, *[line] * fits, b"\r\n")[1] is None
+    assert understood(head, *[line] * (fits + 3)) == ([], 431)
+
+
+def test_bodies_of_any_bytes_are_left_as_they_are() -> None:
+    like_a_request = "PUT /\u00e9 HTTP/1.1\r\n".encode()
+    head = b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(like_a_request)
+    [(_, _, complete, body, _)], _ = understood(head, like_a_request)
+    assert (complete, body) == (True, like_a_request)
+
+
+@pytest.mark.parametrize(
+    ("head", "keeps"),
+    [
+        (b"GET / HTTP/1.1", True),
+        (b"GET / HTTP/1.1\r\nConnection: close", False),
+        (b"GET / HTTP/1.0", False),
+        (b"GET / HTTP/1.0\r\nConnection: keep-alive", True),
+    ],
+)
+def test_whether_the_client_goes_on(head: bytes, *, keeps: bool) -> None:
+    [(_, found, *_)], _ = understood(head + b"\r\n\r\n")
+    assert found is keeps
