@@ -122,11 +122,16 @@ class _Door:
                 _log.error("connections cannot be accepted: %s", error)
             time.sleep(_TICK)
             return
-        accepted.setblocking(False)  # noqa: FBT003 - the standard library's signature
-        if self._tls is not None:
-            accepted = self._tls.wrap_socket(
-                accepted, server_side=True, do_handshake_on_connect=False
-            )
+        try:
+            accepted.setblocking(False)  # noqa: FBT003 - the standard library's signature
+            if self._tls is not None:
+                accepted.getpeername()  # TLS asks too, and leaves half a socket where there is none
+                accepted = self._tls.wrap_socket(
+                    accepted, server_side=True, do_handshake_on_connect=False
+                )
+        except OSError:  # it was reset while it waited to be accepted
+            accepted.close()
+            return
         common = {**self._common, "REMOTE_ADDR": address[0], "REMOTE_PORT": str(address[1])}
         self._crew.take(accepted.fileno(), Connection(accepted, common, self._service))
 
