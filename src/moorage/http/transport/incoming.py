@@ -33,6 +33,8 @@ _RAW: Final = re.compile(rb"[\x80-\xff]")
 _VERSIONS: Final = frozenset({"1.1", "1.0"})
 _MOST_NAMES: Final = 1024
 """Spellings of header names that are remembered."""
+_LONGEST_NAME: Final = 64
+"""Bytes of a name that is remembered: what is made up could be as long as a head."""
 _PLAIN: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
 _LISTS: Final = {"HTTP_COOKIE": "; "}
 """What stands between several headers of one name, where it is not a comma (RFC 6265, 5.4)."""
@@ -173,7 +175,7 @@ def _key(name: bytes) -> str:
     """
     text = name.decode("latin-1").upper()
     key = _NOWHERE if "_" in text else _PLAIN.get(text) or f"HTTP_{text.replace('-', '_')}"
-    if len(_KEYS) < _MOST_NAMES:
+    if len(_KEYS) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
         _KEYS[name] = key
     return key
 
