@@ -207,7 +207,7 @@ class Connection:
         keeps = request.keeps and not service.ending
         try:
             chunks = service.application(environ, started)
-        except Exception:  # no kernel lets one out; an application by itself may
+        except Exception:  # noqa: BLE001 - no kernel lets one out; an application by itself may
             _log.exception("the application raised an error instead of answering")
             started, chunks, keeps = Started(), (), False
         keeps = keeps and request.complete
