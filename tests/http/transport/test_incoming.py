@@ -81,6 +81,12 @@ def test_headers_become_keys_as_wsgi_has_them() -> None:
     assert "stolen" not in environ.values()
 
 
+def test_space_around_a_value_is_no_part_of_it() -> None:
+    environ = only(b"PUT / HTTP/1.1\r\nHost: h\r\nX-A: \t a b \t \r\nX-B: \r\nContent-Length: 0 ")
+    assert (environ["HTTP_X_A"], environ["HTTP_X_B"]) == ("a b", "")
+    assert environ["CONTENT_LENGTH"] == "0"
+
+
 @pytest.mark.parametrize(
     ("target", "path", "query"),
     [

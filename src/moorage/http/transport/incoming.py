@@ -123,7 +123,7 @@ class Incoming:
         if self._request is not None:
             return
         key = _KEYS.get(name) or _key(name)
-        environ, text = self._environ, value.decode("latin-1")
+        environ, text = self._environ, value.decode("latin-1").rstrip(" \t")
         if key in environ:
             text = f"{environ[key]}{_LISTS.get(key, ',')}{text}"
         environ[key] = text
