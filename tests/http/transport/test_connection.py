@@ -1,13 +1,16 @@
 """Connections that are served by a crew: real sockets, clients of every kind."""
 
 import hashlib
+import gc
 import http.client
+import io
 import logging
 import math
 import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,12 +43,17 @@ class Parts:
         self.closed.set()
 
 
+class Kept(io.BytesIO):
+    """A body that an application has put in the place of what came."""
+
+
 class App:
     """Answers by path; says what it saw."""
 
     def __init__(self) -> None:
         self.streamed: list[Parts] = []
         self.problems: list[OSError] = []
+        self.kept: list[weakref.ref[Kept]] = []
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Any:
         path = environ["PATH_INFO"]
@@ -68,6 +76,13 @@ class App:
     def refuse(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
         start_response("413 Request Entity Too Large", [("content-length", "3")])
         return [b"no!"]
+
+    def keep(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
+        body = Kept(environ["wsgi.input"].read())
+        self.kept.append(weakref.ref(body))
+        environ["wsgi.input"] = body
+        start_response("200 OK", [])
+        return [b"kept"]
 
     def nothing(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
         start_response("204 No Content", [])
@@ -352,6 +367,31 @@ def test_half_a_body_and_a_broken_chunk_are_errors(app: App, start: Callable[...
     other.sendall(b"not a number\r\n")
     assert answer(other)[2] == sha(b"nothing whole")
     assert len(app.problems) == 2
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """What is free is free by itself."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_an_idle_connection_keeps_nothing_of_its_last_request(place: Place, app: App) -> None:
+    client = place.connect()
+    client.sendall(b"PUT /keep HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello")
+    assert answer(client)[2] == b"kept"
+    within(lambda: app.kept[0]() is None)
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_connection_that_is_over_is_free_at_once(place: Place) -> None:
+    client = place.connect()
+    [connection] = [weakref.ref(each._incoming) for each in place.crew._connections.values()]
+    client.sendall(GET % (b"/query?a", b"Connection: close\r\n"))
+    assert answer(client)[2] == b"a"
+    within(lambda: connection() is None)
 
 
 def test_answers_are_the_last_ones_once_it_ends(place: Place) -> None:

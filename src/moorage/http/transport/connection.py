@@ -105,6 +105,7 @@ class Connection:
 
     def close(self) -> None:
         """Hang up."""
+        self._incoming.close()
         outgoing, self._outgoing = self._outgoing, None
         try:
             if outgoing is not None:

@@ -93,6 +93,11 @@ class Incoming:
         if self._request is None and self._head_bytes > LONGEST_HEAD:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
+    def close(self) -> None:
+        """Nothing more comes. The parser knows this object: both are free at once without it."""
+        self.ready.clear()
+        del self._parser
+
     @property
     def _begins(self) -> bool:
         """Whether the next byte is the first of a request."""
@@ -146,6 +151,7 @@ class Incoming:
         expects = environ.get("HTTP_EXPECT", "").lower() == "100-continue" and version != "1.0"
         self._request = Request(method, protocol, parser.should_keep_alive(), expects)
         self._head_bytes = 0
+        self._environ = {}  # whoever answers has it; a connection at rest would keep its whole body
         if self.refusal is None:
             self.ready.append((environ, self._request))
 
