@@ -394,6 +394,15 @@ def test_a_connection_that_is_over_is_free_at_once(place: Place) -> None:
     within(lambda: connection() is None)
 
 
+def test_a_whole_body_is_taken_whatever_follows_it(place: Place) -> None:
+    client = place.connect()
+    client.sendall(b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n")
+    time.sleep(0.1)
+    client.sendall(b"hello, rubbish")
+    _, headers, body = answer(client)
+    assert (body, headers["connection"]) == (sha(b"hello"), "close")
+
+
 def test_answers_are_the_last_ones_once_it_ends(place: Place) -> None:
     client = place.connect()
     place.service.ending = True

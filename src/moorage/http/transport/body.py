@@ -72,7 +72,7 @@ class Body:
                 self._wait(until)
             elif not data:
                 raise ConnectionError("the client left before its body was complete")
-            elif not source.feed(data):
+            elif not source.feed(data) and not request.complete:
                 raise ConnectionError("what came is no body")
 
     def _wait(self, until: float) -> None:
