@@ -1,7 +1,7 @@
 """Connections that are served by a crew: real sockets, clients of every kind."""
 
-import hashlib
 import gc
+import hashlib
 import http.client
 import io
 import logging

@@ -55,6 +55,42 @@ def test_requests_that_follow_each_other_are_told_apart() -> None:
     assert not any("HTTP_X_LATE" in environ for environ, *_ in requests)
 
 
+CHANGE = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Length: 5\r\n\r\nhello",
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_who_would_change_the_protocol_is_understood_in_this_one(body: bytes, size: int) -> None:
+    put = b"PUT /a HTTP/1.1\r\nHost: h\r\n" + CHANGE + body
+    get = b"GET /b HTTP/1.1\r\nHost: h\r\n" + CHANGE + b"\r\n"
+    data = put + get + put
+    requests, refusal = understood(*(data[at : at + size] for at in range(0, len(data), size)))
+    assert refusal is None
+    assert [
+        (environ["PATH_INFO"], environ["HTTP_UPGRADE"], keeps, complete, found)
+        for environ, keeps, complete, found, _ in requests
+    ] == [
+        ("/a", "h2c", True, True, b"hello"),
+        ("/b", "h2c", True, True, b""),
+        ("/a", "h2c", True, True, b"hello"),
+    ]
+
+
+def test_a_request_to_change_is_refused_for_what_others_are() -> None:
+    head = b"GET / HTTP/1.1\r\nHost: h\r\n" + CHANGE
+    both = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert understood(head + both) == ([], 400)
+    assert understood(head + b"Host: other\r\n\r\n") == ([], 400)
+    [(_, keeps, *_)], refusal = understood(head + b"Connection: close\r\n\r\nmore")
+    assert (keeps, refusal) == (False, 400)
+
+
 @given(st.lists(st.integers(0, len(SEVERAL)), max_size=12))
 def test_where_bytes_are_cut_changes_nothing(cuts: list[int]) -> None:
     places = sorted({0, *cuts, len(SEVERAL)})
@@ -123,6 +159,7 @@ def test_targets(target: bytes, path: str, query: str) -> None:
         (b"GET / HTTP/1.1\r\nX-Folded: a\r\n b\r\n\r\n", 400),
         (b"GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"CONNECT http://h:1/ HTTP/1.1\r\nHost: h\r\n\r\n", 400),
     ],
 )
 def test_what_is_no_request_is_refused(data: bytes, status: int) -> None:

@@ -36,6 +36,11 @@ _MOST_NAMES: Final = 1024
 _LONGEST_NAME: Final = 64
 """Bytes of a name that is remembered: what is made up could be as long as a head."""
 _PLAIN: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
+_FRAMING: Final = (
+    ("content-length", "CONTENT_LENGTH"),
+    ("transfer-encoding", "HTTP_TRANSFER_ENCODING"),
+)
+"""Headers that say where a body ends."""
 _LISTS: Final = {"HTTP_COOKIE": "; "}
 """What stands between several headers of one name, where it is not a comma (RFC 6265, 5.4)."""
 
@@ -80,11 +85,8 @@ class Incoming:
         if self._request is None:
             self._head_bytes += len(data)
         try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade:
-            # Nobody here speaks anything else: the request is answered as if it had not asked, and
-            # what follows on the connection is not HTTP any more.
-            self.refusal = HTTPStatus.BAD_REQUEST
+            while data and self.refusal is None:
+                data = self._parsed(data)
         except HttpParserInvalidMethodError:
             known = _REQUEST.match(data) is not None
             self._refuse(HTTPStatus.NOT_IMPLEMENTED if known else HTTPStatus.BAD_REQUEST)
@@ -92,6 +94,43 @@ class Incoming:
             self._refuse(HTTPStatus.BAD_REQUEST)
         if self._request is None and self._head_bytes > LONGEST_HEAD:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _parsed(self, data: bytes) -> bytes:
+        """Have the parser read on; what it has left unread.
+
+        Raises:
+            HttpParserError: it is no request.
+        """
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade as error:
+            self._stay()
+            unread: int = error.args[0]
+            return data[unread:]
+        return b""
+
+    def _stay(self) -> None:
+        """Go on after a request to change to another protocol, which nobody here speaks.
+
+        httptools takes its body for the first bytes of that protocol. So another parser reads it,
+        one that is told how it is framed, and nothing of a change.
+        """
+        if self.refusal is not None:
+            return
+        environ, request = self.ready.pop()
+        if request.method == "CONNECT":  # there is no staying with it
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return
+        head = f"{request.method} / {request.protocol}\r\n"
+        head += f"connection: {'keep-alive' if request.keeps else 'close'}\r\n"
+        for name, key in _FRAMING:
+            if key in environ:
+                head += f"{name}: {environ[key]}\r\n"
+        self._parser = HttpRequestParser(self)
+        self._parser.feed_data(f"{head}\r\n".encode("latin-1"))
+        _, again = self.ready.pop()
+        again.expects = request.expects
+        self.ready.append((environ, again))
 
     def close(self) -> None:
         """Nothing more comes. The parser knows this object: both are free at once without it."""
