@@ -61,7 +61,7 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
         door.admit_until(told)
     service.ending = True
     quiet_since = time.monotonic()
-    while time.monotonic() - quiet_since < _QUIET_SECONDS:
+    while time.monotonic() - quiet_since < _QUIET_SECONDS or not crew.leave():
         time.sleep(_TICK)
         if crew.busy:
             quiet_since = time.monotonic()

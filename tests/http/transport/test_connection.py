@@ -435,6 +435,25 @@ def test_threads_come_as_they_are_needed_and_no_more_than_may(
     assert [answer(client)[2] for client in clients] == [b"done"] * 5
 
 
+def test_what_comes_after_the_end_is_not_begun(app: App) -> None:
+    place = Place(app, WIRE)
+    busy, later = place.connect(), place.connect()
+    busy.sendall(b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell")
+    within(lambda: place.crew.busy)
+    assert not place.crew.leave()
+    busy.sendall(b"o")
+    assert answer(busy)[2] == sha(b"hello")
+    within(place.crew.leave)
+    later.sendall(GET % (b"/query?a", b""))
+    later.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        later.recv(1)
+    for connection in place.crew._connections.values():
+        connection.close()
+    for client in (busy, later):
+        client.close()
+
+
 @pytest.fixture
 def tls(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     cert, key = write_certificate(tmp_path)

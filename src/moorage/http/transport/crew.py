@@ -34,6 +34,8 @@ class Crew:
         self._lock = threading.Lock()
         self._threads = 0
         self._waiting = 0
+        self._over = False
+        """Whether no turn begins any more."""
         self._hire()
 
     def __len__(self) -> int:
@@ -46,6 +48,15 @@ class Crew:
         if self._waiting < self._threads:
             return True
         return any(connection.sends for connection in list(self._connections.values()))
+
+    def leave(self) -> bool:
+        """Begin nothing more if nothing is being done; whether that is so now.
+
+        What a client sends from then on is not even received: it is told that nobody took it.
+        """
+        with self._lock:
+            self._over = not self.busy
+            return self._over
 
     def take(self, descriptor: int, connection: Connection) -> None:
         """Serve a connection until it is over."""
@@ -77,6 +88,8 @@ class Crew:
                 return
             for descriptor, _ in found:
                 with self._lock:
+                    if self._over:
+                        return
                     self._waiting -= 1
                     if not self._waiting and self._threads < self._most:
                         self._hire()
