@@ -369,6 +369,17 @@ def test_half_a_body_and_a_broken_chunk_are_errors(app: App, start: Callable[...
     assert len(app.problems) == 2
 
 
+def test_what_was_received_before_the_end_is_answered(place: Place) -> None:
+    client = place.connect()
+    place.service.ending = True
+    client.sendall(b"".join(GET % (b"/query?%d" % number, b"") for number in range(4000)))
+    data = client.makefile("rb").read()  # to its end, and no reset for what was sent in vain
+    answered = data.count(b"HTTP/1.1 200 OK")
+    assert data.count(b"connection: close") == 1
+    assert answered > 1
+    assert data.endswith(b"%d" % (answered - 1))
+
+
 @pytest.fixture
 def no_collector() -> Iterator[None]:
     """What is free is free by itself."""

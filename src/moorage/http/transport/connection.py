@@ -205,16 +205,16 @@ class Connection:
         service, incoming = self._service, self._incoming
         environ["wsgi.input"] = Body(self, request, self._address, service.wire.body_seconds)
         started = Started()
-        keeps = request.keeps and not service.ending
+        keeps = request.keeps
         try:
             chunks = service.application(environ, started)
         except Exception:  # noqa: BLE001 - no kernel lets one out; an application by itself may
             _log.exception("the application raised an error instead of answering")
             started, chunks, keeps = Started(), (), False
         keeps = keeps and request.complete
-        if incoming.refusal is not None and not incoming.ready:
-            keeps = False
-        self._drains = not request.complete
+        if not incoming.ready and (service.ending or incoming.refusal is not None):
+            keeps = False  # those that were received with it are answered first
+        self._drains = not request.complete or (request.keeps and not keeps)
         self._outgoing = outgoing = Outgoing(started, chunks, request, keeps=keeps)
         return self._send(outgoing)
 
