@@ -18,6 +18,9 @@ SEVERAL = (
 )
 
 
+PARTS = [*[b"ab"] * 5000, b"c" * 2000, *[b"de"] * 5000, b"f" * 2000]
+
+
 def understood(*pieces: bytes) -> tuple[list[Any], int | None]:
     """The requests in these pieces, and the status of a refusal."""
     incoming = Incoming({"REMOTE_ADDR": "x"})
@@ -155,6 +158,7 @@ def test_targets(target: bytes, path: str, query: str) -> None:
         (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 400),
+        (b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nX-Bad: a\x00b\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nX-Folded: a\r\n b\r\n\r\n", 400),
         (b"GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
@@ -177,6 +181,25 @@ def test_a_head_without_end_is_refused_and_one_of_decent_length_is_not() -> None
     fits = LONGEST_HEAD // len(line) - 1
     assert understood(head, *[line] * fits, b"\r\n")[1] is None
     assert understood(head, *[line] * (fits + 3)) == ([], 431)
+
+
+@pytest.mark.parametrize("start", [b"0\r\nX-Late: ", b"5;"])
+def test_what_comes_with_a_body_and_is_none_has_an_end(start: bytes) -> None:
+    head = b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    piece = b"x" * 8192
+    fits = LONGEST_HEAD // len(piece) - 1
+    assert understood(head, start, *[piece] * fits)[1] is None
+    assert understood(head, start, *[piece] * (fits + 3)) == ([], 431)
+
+
+def test_a_body_in_small_chunks_takes_little_more_than_its_size() -> None:
+    head = b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = [b"%x\r\n%b\r\n" % (len(part), part) for part in PARTS]
+    incoming = Incoming({})
+    incoming.feed(head + b"".join(chunks))
+    [(_, request)] = incoming.ready
+    assert b"".join(request.body) == b"".join(PARTS)
+    assert len(request.body) == 5
 
 
 def test_bodies_of_any_bytes_are_left_as_they_are() -> None:

@@ -51,7 +51,7 @@ class Body:
         request = self._request
         if not request.complete:
             self._receive(size)
-        found = request.body[0] if len(request.body) == 1 else b"".join(request.body)
+        found = bytes(request.body[0]) if len(request.body) == 1 else b"".join(request.body)
         if 0 <= size < len(found):
             found, rest = found[:size], found[size:]
             request.body = [rest]

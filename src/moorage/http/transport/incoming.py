@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from moorage.http.wsgi import Environ
 
 LONGEST_HEAD: Final = 256 * 1024
-"""Bytes of a request line and its headers that are surely read; what is longer may be refused."""
+"""Bytes of a request line and its headers that are surely read; what is longer may be refused.
+So may as many bytes that are none of a body while it comes."""
 _REQUEST: Final = re.compile(rb"[A-Z]+ [/*h]")
 """How a request looks whose method is merely unknown."""
 _RAW: Final = re.compile(rb"[\x80-\xff]")
@@ -55,7 +56,7 @@ class Request:
     """Whether the client means to go on with the connection."""
     expects: bool
     """Whether the client sends its body once it is told to (`Expect: 100-continue`)."""
-    body: list[bytes] = field(default_factory=list)
+    body: list[bytes | bytearray] = field(default_factory=list)
     size: int = 0
     """Bytes of the body that have come and were not read."""
     complete: bool = False
@@ -82,8 +83,7 @@ class Incoming:
             return
         if not data.isascii() and self._begins:
             data = _encoded(data)
-        if self._request is None:
-            self._head_bytes += len(data)
+        self._head_bytes += len(data)
         try:
             while data and self.refusal is None:
                 data = self._parsed(data)
@@ -92,7 +92,7 @@ class Incoming:
             self._refuse(HTTPStatus.NOT_IMPLEMENTED if known else HTTPStatus.BAD_REQUEST)
         except HttpParserError:
             self._refuse(HTTPStatus.BAD_REQUEST)
-        if self._request is None and self._head_bytes > LONGEST_HEAD:
+        if self._head_bytes > LONGEST_HEAD and not (self._request and self._request.complete):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def _parsed(self, data: bytes) -> bytes:
@@ -178,6 +178,8 @@ class Incoming:
         version = parser.get_http_version()
         if version not in _VERSIONS:
             self._refuse(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+        if version == "1.0" and "HTTP_TRANSFER_ENCODING" in environ:  # RFC 9112, 6.1
+            self._refuse(HTTPStatus.BAD_REQUEST)
         environ["SERVER_PROTOCOL"] = protocol = f"HTTP/{version}"
         environ["REQUEST_METHOD"] = method = parser.get_method().decode("ascii")
         try:
@@ -197,9 +199,17 @@ class Incoming:
     def on_body(self, part: bytes) -> None:
         """Some of its body."""
         request = self._request
-        if request is not None:
-            request.body.append(part)
-            request.size += len(part)
+        if request is None:
+            return
+        self._head_bytes = 0
+        body = request.body
+        if not body or len(part) > _SMALL:
+            body.append(part)
+        elif isinstance(body[-1], bytearray):
+            body[-1] += part
+        else:
+            body.append(bytearray(part))
+        request.size += len(part)
 
     def on_message_complete(self) -> None:
         """It is whole."""
@@ -207,6 +217,8 @@ class Incoming:
             self._request.complete = True
 
 
+_SMALL: Final = 1024
+"""Bytes of a part of a body that is put to others: an object for each would be several times it."""
 _NOWHERE: Final = ""
 """The key of headers that no environ has."""
 _KEYS: Final[dict[bytes, str]] = {}
