@@ -129,11 +129,10 @@ class _Door:
                 accepted = self._tls.wrap_socket(
                     accepted, server_side=True, do_handshake_on_connect=False
                 )
-        except OSError:  # it was reset while it waited to be accepted
+            common = {**self._common, "REMOTE_ADDR": address[0], "REMOTE_PORT": str(address[1])}
+            self._crew.take(accepted.fileno(), Connection(accepted, common, self._service))
+        except OSError:  # it was reset while it waited, or the system has no room for it
             accepted.close()
-            return
-        common = {**self._common, "REMOTE_ADDR": address[0], "REMOTE_PORT": str(address[1])}
-        self._crew.take(accepted.fileno(), Connection(accepted, common, self._service))
 
 
 def _context(tls: Tls) -> ssl.SSLContext:

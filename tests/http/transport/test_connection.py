@@ -104,6 +104,14 @@ class App:
         start_response("200 OK", [])
         return self._stream(parts())
 
+    def short(self, environ: Environ, start_response: StartResponse) -> Parts:
+        start_response("200 OK", [("content-length", "10")])
+        return self._stream(iter([b"one", b"two"]))
+
+    def long(self, environ: Environ, start_response: StartResponse) -> Parts:
+        start_response("200 OK", [("content-length", "4")])
+        return self._stream(iter([b"one", b"two"]))
+
     def error(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
         raise OSError("not the client's fault")
 
@@ -286,9 +294,10 @@ def test_clients_of_http_1_0(place: Place) -> None:
     assert (headers["connection"], body) == ("close", b"onetwo" + b"x" * 100_000)
 
 
-def test_a_body_that_breaks_off_is_not_taken_for_whole(place: Place, app: App) -> None:
+@pytest.mark.parametrize("path", [b"/breaks", b"/short", b"/long"])
+def test_a_body_that_breaks_off_is_not_taken_for_whole(place: Place, app: App, path: bytes) -> None:
     with pytest.raises(http.client.IncompleteRead):
-        place.ask(GET % (b"/breaks", b""))
+        place.ask(GET % (path, b""))
     assert app.streamed[0].closed.wait(20)
 
 

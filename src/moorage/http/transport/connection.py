@@ -97,11 +97,12 @@ class Connection:
         """Do what can be done now."""
         self._rests = False
         try:
-            return self._turn()
+            after = self._turn()
         except OSError:  # the client is gone, or does not speak TLS
-            return Next.NOTHING
-        finally:
-            self._rests = True
+            after = Next.NOTHING
+        # One that is over never rests: its number may be another file's before anybody looks.
+        self._rests = after is not Next.NOTHING
+        return after
 
     def close(self) -> None:
         """Hang up."""

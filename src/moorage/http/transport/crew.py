@@ -59,9 +59,18 @@ class Crew:
             return self._over
 
     def take(self, descriptor: int, connection: Connection) -> None:
-        """Serve a connection until it is over."""
+        """Serve a connection until it is over.
+
+        Raises:
+            OSError: the system watches no more of them; it is closed.
+        """
         self._connections[descriptor] = connection
-        self._events.register(descriptor, Next.READABLE)
+        try:
+            self._events.register(descriptor, Next.READABLE)
+        except OSError:
+            del self._connections[descriptor]
+            connection.close()
+            raise
 
     def end_late_ones(self, now: float) -> None:
         """End connections that have rested too long at this monotonic instant."""
@@ -107,20 +116,20 @@ class Crew:
             return True
 
     def _serve(self, descriptor: int) -> None:
+        """Give a connection its turn. Whatever it raises, the thread goes on."""
         connection = self._connections[descriptor]
         try:
             after = connection.turn()
-        except Exception:  # noqa: BLE001 - the last line of defence; the log has all of it
+            if after:
+                self._events.modify(descriptor, after)
+                return
+        except BaseException:  # noqa: BLE001 - the last line of defence; the log has all of it
             _log.exception("a connection is ended by an error that nobody foresaw")
-            after = Next.NOTHING
-        if after:
-            self._events.modify(descriptor, after)
-            return
         # Once it is closed, its number may be the next connection's.
         del self._connections[descriptor]
-        # Closing would do, were there not a child that has just been forked and has it open still.
-        self._events.unregister(descriptor)
         try:
+            # Closing would do, were there not a child just forked that has it open still.
+            self._events.unregister(descriptor)
             connection.close()
-        except Exception:  # noqa: BLE001 - as above
-            _log.exception("the end of an answer raised an error")
+        except BaseException:  # noqa: BLE001 - as above
+            _log.exception("the end of a connection raised an error")

@@ -44,7 +44,7 @@ class Started:
 class Outgoing:
     """An answer on its way: bytes to send next, and where more come from."""
 
-    __slots__ = ("_chunked", "_parts", "_rest", "keeps", "left")
+    __slots__ = ("_chunked", "_missing", "_parts", "_rest", "keeps", "left")
 
     def __init__(
         self, started: Started, body: Iterable[bytes], request: Request | None, *, keeps: bool
@@ -77,6 +77,8 @@ class Outgoing:
         head = _head(started, added)
         self._parts: Any = body
         self._rest: Iterator[bytes] | None = None
+        self._missing = None if length is None or bare else int(length)
+        """Bytes that were announced and have not come."""
         if bare:
             self.left: bytes | memoryview = head
             self._rest = iter(())
@@ -93,8 +95,8 @@ class Outgoing:
         """Once all of `left` is sent: put the next part there. False if that was the last.
 
         Raises:
-            ConnectionAbortedError: whoever makes the parts failed (and has said so): the client
-                must see that the body is not whole.
+            ConnectionAbortedError: whoever makes the parts failed (and has said so), or made other
+                than was announced: the client must see that the body is not whole.
         """
         if self._rest is None:
             return False
@@ -102,6 +104,10 @@ class Outgoing:
             part = next(filter(None, self._rest), None)
         except Exception as error:
             raise ConnectionAbortedError("the body broke off") from error
+        if self._missing is not None:
+            self._missing -= 0 if part is None else len(part)
+            if self._missing < 0 or (part is None and self._missing):
+                raise ConnectionAbortedError("the body is not as long as was announced")
         if part is not None:
             self.left = b"%x\r\n%b\r\n" % (len(part), part) if self._chunked else part
             return True
