@@ -5,10 +5,13 @@ from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Select, Table
+from sqlalchemy.sql import visitors
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
@@ -16,13 +19,16 @@ from moorage.domain.changes import (
     Changeset,
     CreateProvider,
     DeleteAllocations,
+    DeleteEnsemble,
     DropBookings,
     EndBookings,
     PutBookings,
+    PutEnsemble,
     PutInventories,
     ReplaceAllocations,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
+from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
 from moorage.domain.errors import MoorageError, NotFound
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
@@ -31,6 +37,7 @@ from moorage.store import Ledger, open_store, states
 from moorage.store.backends import Backend
 from moorage.store.opening import connect
 from moorage.store.own import KEPT, Added, Ended, Own
+from moorage.store.session import CursorSession
 
 PROVIDERS = ("a", "b")
 BOOKING = Booking("one", "a", {"VCPU": 1}, Period(1_000))
@@ -84,10 +91,10 @@ def reread(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def put(consumer: str, *providers: str) -> ReplaceAllocations:
+def put(consumer: str, *providers: str, project: str = "project") -> ReplaceAllocations:
     amounts = {"VCPU": 2, "DISK_GB": 3}
     return ReplaceAllocations(
-        Consumer(consumer, "project", "user", "INSTANCE"),
+        Consumer(consumer, project, "user", "INSTANCE"),
         dict.fromkeys(providers, amounts),
         ANY_GENERATION,
     )
@@ -152,10 +159,108 @@ def test_what_also_went_is_read(file: str, reread: list[str]) -> None:
     assert reread == ["a", "b"]
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a snapshot asks for, besides what is new: the tables that are read."""
+    found: list[str] = []
+    execute = CursorSession.execute
+
+    def watched(self: CursorSession, statement: Any, *more: Any) -> object:
+        if isinstance(statement, Select):
+            found.append("+".join(sorted({table.name for table in _tables(statement)})))
+        return execute(self, statement, *more)
+
+    monkeypatch.setattr(CursorSession, "execute", watched)
+    return found
+
+
+def _tables(statement: Select[Any]) -> list[Table]:
+    return [one for one in visitors.iterate(statement) if isinstance(one, Table)]
+
+
+HEAD = "changes", "ledger+members"
+LATER = 10**16
+"""Microseconds: some hundred years."""
+
+
+def test_of_consumers_made_here_nothing_is_asked(file: str, asked: list[str]) -> None:
+    with closing(opened(file)) as store:
+        store.snapshot()
+        commit(store, put("one", "a"))
+        commit(store, put("two", "a", "b"))
+        commit(store, hold("three", ["b"], LATER))
+        asked.clear()
+        found = said(store.snapshot())
+        assert sorted(set(asked)) == sorted(HEAD)
+        assert found == as_new(file)
+
+
+def test_of_consumers_who_were_there_it_is_asked_whose_they_are(
+    file: str, asked: list[str]
+) -> None:
+    with closing(opened(file)) as store:
+        commit(store, put("one", "a"))
+        store.snapshot()
+        commit(store, hold("one", ["b"], LATER))
+        asked.clear()
+        found = said(store.snapshot())
+        assert "consumers+members" in asked
+        assert found == as_new(file)
+
+
+def test_newcomers_have_the_tags_of_their_roles(file: str, asked: list[str]) -> None:
+    with closing(opened(file)) as store:
+        store.snapshot()
+        commit(store, PutEnsemble(ensemble("one", "blue"), None))
+        commit(store, put("one", "a"))
+        commit(store, put("two", "a"))
+        commit(store, put("three", "b"))
+        asked.clear()
+        snapshot = store.snapshot()
+        assert sorted(set(asked)) == sorted({*HEAD, "members"})
+        tags = {one.consumer: one.tags for row in (0, 1) for one in snapshot.state(row).occupants}
+        assert tags == {"one": {"blue"}, "two": frozenset(), "three": frozenset()}
+        assert said(snapshot) == as_new(file)
+
+
+def test_who_is_another_projects_in_the_same_commit_is_that_projects(file: str) -> None:
+    with closing(opened(file)) as store:
+        store.snapshot()
+        commit(store, hold("one", ["b"], LATER), put("one", "a", project="another"))
+        found = store.snapshot()
+        projects = {one.project_id for row in (0, 1) for one in found.state(row).occupants}
+        assert projects == {"another"}
+        assert said(found) == as_new(file)
+
+
+def test_whose_holds_are_is_seen_where_they_are(file: str) -> None:
+    with closing(opened(file)) as store, closing(opened(file)) as other:
+        commit(store, hold("one", ["b"], LATER))
+        other.snapshot()
+        assert said(store.snapshot()) == as_new(file)
+        commit(store, put("one", "a", project="another"))
+        new = as_new(file)
+        assert [said(one.snapshot()) for one in (store, other)] == [new, new]
+
+
 CONSUMERS = ("c0", "c1", "c2", "c3")
+PROJECTS = ("project", "another")
+TAGS = ("blue", "red")
 _consumers = st.sampled_from(CONSUMERS)
 _places = st.lists(st.sampled_from(PROVIDERS), min_size=1, unique=True)
 _until = st.integers(1, 40)
+
+
+def ensemble(server: str, tag: str) -> Ensemble:
+    """One with a member whose server it is, or will be."""
+    return Ensemble(
+        id="e",
+        project_id="project",
+        user_id="user",
+        name="e",
+        roles=(Role("web", {"VCPU": 1}, tags=frozenset({tag})),),
+        members=(Member(MemberName("web", 0), "member", server),),
+    )
 
 
 def hold(consumer: str, places: list[str], until: int) -> PutBookings:
@@ -169,11 +274,23 @@ def hold(consumer: str, places: list[str], until: int) -> PutBookings:
 
 
 _changes = st.one_of(
-    st.builds(lambda consumer, places: put(consumer, *places), _consumers, _places),
+    st.builds(
+        lambda consumer, places, project: put(consumer, *places, project=project),
+        _consumers,
+        _places,
+        st.sampled_from(PROJECTS),
+    ),
     st.builds(DeleteAllocations, _consumers),
     st.builds(hold, _consumers, _places, _until),
     st.builds(lambda one: DropBookings(frozenset({one})), _consumers),
     st.builds(lambda one, end: EndBookings(frozenset({one}), 5_000 + end), _consumers, _until),
+    st.builds(
+        lambda server, tag, generation: PutEnsemble(ensemble(server, tag), generation),
+        _consumers,
+        st.sampled_from(TAGS),
+        st.sampled_from((None, 0, 1)),
+    ),
+    st.just(DeleteEnsemble("e")),
 )
 _steps = st.lists(
     st.tuples(
@@ -206,6 +323,8 @@ def test_two_who_write_see_the_same_as_a_third_who_reads_it_all(
         commit(both[0], DropBookings(frozenset({consumer})))
         with suppress(NotFound):
             commit(both[0], DeleteAllocations(consumer))
+    with suppress(NotFound):
+        commit(both[0], DeleteEnsemble("e"))
     for number, (who, changes, later) in enumerate(steps):
         with suppress(MoorageError):
             commit(both[who], *changes)
@@ -218,7 +337,7 @@ def test_two_who_write_see_the_same_as_a_third_who_reads_it_all(
 
 def test_a_number_given_again_is_not_taken_for_the_lost_commit() -> None:
     own = Own()
-    lost = {"a": Added([BOOKING], 1, 5)}
+    lost = {"a": Added([BOOKING], None, 1, 5)}
     own.note(Ended((7, 100), lost))
     assert own.of("a", [(7, 200)]) is None
     assert own.of("a", [(7, 100)]) == [lost["a"]]
@@ -230,8 +349,8 @@ def test_no_more_is_kept_than_a_bound() -> None:
     own = Own()
     some = [BOOKING] * (KEPT // 2 + 1)
     for number in (1, 2):
-        own.note(Ended((number, 0), {"a": Added(some, 0, 0)}))
+        own.note(Ended((number, 0), {"a": Added(some, None, 0, 0)}))
     assert own.of("a", [(1, 0)]) is None
     assert own.of("a", [(2, 0)]) is not None
-    own.note(Ended((3, 0), {"a": Added(some * 2, 0, 0)}))
+    own.note(Ended((3, 0), {"a": Added(some * 2, None, 0, 0)}))
     assert own.of("a", [(3, 0)]) is None, "too much for all there is room for"

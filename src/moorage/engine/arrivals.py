@@ -17,7 +17,7 @@ from moorage.domain.period import FOREVER
 from moorage.engine.columns import TAKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,7 +58,7 @@ class Arrivals:
     """When the first of what came to each row lapses; `FOREVER` if none does."""
     preemptible: list[int] = field(default_factory=list)
     """Rows to which something came that may be ended for a lease."""
-    _more: dict[ResourceClass, dict[BookingState, _More]] = field(default_factory=dict)
+    _more: dict[BookingState, dict[ResourceClass, _More]] = field(default_factory=dict)
 
     def note(self, row: int, bookings: Sequence[Booking]) -> None:
         """These came to one row, all of them lasting."""
@@ -67,13 +67,13 @@ class Arrivals:
             lapse = min(lapse, booking.lapses_at)
             if booking.preemptible:
                 self.preemptible.append(row)
+            of_state = self._more.get(booking.state)
+            if of_state is None:
+                of_state = self._more[booking.state] = {}
             for name, amount in booking.amounts.items():
-                of_class = self._more.get(name)
-                if of_class is None:
-                    of_class = self._more[name] = {}
-                more = of_class.get(booking.state)
+                more = of_state.get(name)
                 if more is None:
-                    more = of_class[booking.state] = _More()
+                    more = of_state[name] = _More()
                 more.rows.append(row)
                 more.amounts.append(amount)
         self.rows.append(row)
@@ -82,17 +82,20 @@ class Arrivals:
 
     def added_to(self, classes: Mapping[ResourceClass, ClassColumns]) -> dict[str, ClassColumns]:
         """The columns of every class of which something came."""
-        return {
-            name: _added(classes[name], more)
-            for name, more in self._more.items()
-            if name in classes
-        }
+        more: dict[ResourceClass, dict[BookingState, _More]] = {}
+        for state, of_state in self._more.items():
+            for name, some in of_state.items():
+                more.setdefault(name, {})[state] = some
+        return {name: _added(classes[name], of) for name, of in more.items() if name in classes}
 
 
-def lasts(booking: Booking, now: Instant) -> bool:
-    """Whether it occupies from now on, and ends by lapsing alone if it does at all."""
-    period = booking.period
-    return period.start <= now < booking.lapses_at and period.end == FOREVER
+def last(bookings: Iterable[Booking], now: Instant) -> bool:
+    """Whether all of them occupy from now on, and end by lapsing alone if they do at all."""
+    for booking in bookings:  # without a call for each: all that comes is looked at here
+        period = booking.period
+        if not (period.start <= now < booking.lapses_at and period.end == FOREVER):
+            return False
+    return True
 
 
 def _added(columns: ClassColumns, more: Mapping[BookingState, _More]) -> ClassColumns:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.arrivals import Arrivals, Arrived, lasts
+from moorage.engine.arrivals import Arrivals, Arrived, last
 from moorage.engine.columns import entries, reoccupied, resized, restocked
 from moorage.engine.whereabouts import consumers
 
@@ -84,7 +84,7 @@ class Draft:
         as_it_was = (old.breaks[rows] > now) & (old.taken_at <= now)
         for row, same, one in zip(rows, as_it_was.tolist(), arrived, strict=True):
             self.changed[row] = one.state
-            if same and all(lasts(booking, now) for booking in one.bookings):
+            if same and last(one.bookings, now):
                 self._arrivals.note(row, one.bookings)
 
     def _let_time_pass(self) -> None:
@@ -132,17 +132,16 @@ class Draft:
 
     def _counters(self) -> dict[str, object]:
         fields: dict[str, object] = {}
-        living = [(row, state) for row, state in self.changed.items() if state is not None]
-        rows = np.fromiter((row for row, _ in living), dtype=np.int64)
-        for field, attribute in (
-            ("generation", "generation"),
-            ("revisions", "revision"),
-            ("created_at", "created_at"),
-            ("updated_at", "updated_at"),
+        living = {row: state.provider for row, state in self.changed.items() if state is not None}
+        rows, providers = np.array([*living], dtype=np.int64), living.values()
+        for field, every in (
+            ("generation", [one.generation for one in providers]),
+            ("revisions", [one.revision for one in providers]),
+            ("created_at", [one.created_at for one in providers]),
+            ("updated_at", [one.updated_at for one in providers]),
         ):
-            old = getattr(self.old, field)
-            values = [getattr(state.provider, attribute) for _, state in living]
-            if len(old) == self.size and np.array_equal(old[rows], values):
+            old, values = getattr(self.old, field), np.array(every, dtype=np.int64)
+            if len(old) == self.size and (old[rows] == values).all():
                 continue
             column = self._grown(old, 0)
             column[rows] = values

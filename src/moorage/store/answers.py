@@ -58,6 +58,8 @@ class News:
     """Providers that changed, each with the commits that changed it."""
     wholly: frozenset[str]
     """Those of them of which more than bookings changed."""
+    tags: bool
+    """Whether any consumer has tags at all, as members of ensembles may."""
     complete: bool
     """False: the log does not reach back to the cursor, so everything is to be read anew."""
     now: Instant | None = None

@@ -18,6 +18,7 @@ from sqlalchemy import bindparam, select
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import NotFound, ProviderConflict
 from moorage.domain.period import FOREVER
+from moorage.domain.placement import Occupant
 from moorage.store import rows, tables
 from moorage.store.own import Added
 
@@ -90,6 +91,8 @@ class Batch:
     """Those of them to which more was done than that bookings came."""
     arrived: dict[str, list[Booking]] = field(init=False, default_factory=dict)
     """Provider UUID -> bookings that came."""
+    born: dict[str, str] = field(init=False, default_factory=dict)
+    """Consumers that the commit made: nobody had them before -> their projects."""
     bumps: dict[str, int] = field(init=False, default_factory=lambda: defaultdict(int))
     """How far each provider's wire generation moves, allocations aside."""
     allotted: set[str] = field(init=False, default_factory=set)
@@ -105,7 +108,8 @@ class Batch:
     vacated: set[str] = field(init=False, default_factory=set)
     """Consumers that lost bookings, perhaps their last."""
     swept: set[str] = field(init=False, default_factory=set)
-    """Providers that lost bookings which no longer lived; see `store.lapsed`."""
+    """Providers that look different though the commit does nothing to them: they lost bookings
+    which no longer lived (see `store.lapsed`), or have some of who is another project's now."""
     given_up: dict[str, Sequence[Row[Any]]] = field(init=False, default_factory=dict)
     """Consumer -> allocations that it had, and has no longer: on all providers, or on one."""
     dropped: set[Pair] = field(init=False, default_factory=set)
@@ -302,10 +306,19 @@ class Batch:
     def additions(self) -> dict[str, Added]:
         """Providers to which nothing was done but that bookings came."""
         return {
-            uuid: Added(bookings, self.bump(uuid), self.now)
+            uuid: Added(bookings, self._newcomers(bookings), self.bump(uuid), self.now)
             for uuid, bookings in self.arrived.items()
             if uuid not in self.rewritten and uuid not in self.swept and _are_apart(bookings)
         }
+
+    def _newcomers(self, bookings: Sequence[Booking]) -> Sequence[Occupant] | None:
+        born, found = self.born, []
+        for one in bookings:
+            project = born.get(one.consumer)
+            if project is None:
+                return None
+            found.append(Occupant(one.consumer, project))
+        return found
 
     def log_rows(self, revision: int) -> list[dict[str, object]]:
         """What the change log says of this commit."""

@@ -16,11 +16,14 @@ from moorage.store import states
 from moorage.store.own import Own
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from moorage.domain.period import Instant
     from moorage.engine.arrivals import Arrived
     from moorage.engine.snapshot import ProviderState
     from moorage.store.answers import News
     from moorage.store.backends import Backend
+    from moorage.store.own import Added
     from moorage.store.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
@@ -105,7 +108,7 @@ class Feed:
                 topology_revision=news.topology_revision,
                 now=now,
             )
-        self.own.forget(set(chain.from_iterable(news.commits.values())))
+        self.own.forget(chain.from_iterable(news.commits.values()))
         return news.cursor, found
 
     def _differing(
@@ -114,22 +117,23 @@ class Feed:
         """What became of providers that changed, and the UUIDs of those that went."""
         wholly: list[str] = []
         known: dict[str, ProviderState] = {}
-        booked: list[states.Came] = []
+        booked: list[tuple[ProviderState, Sequence[Added]]] = []
+        own, row_of, state_of = self.own.of, old.row_of, old.states
         for uuid, marks in news.commits.items():
-            row = None if uuid in news.wholly else old.row_of.get(uuid)
-            if row is None:
+            row = None if uuid in news.wholly else row_of.get(uuid)
+            state = None if row is None else state_of[row]
+            if state is None:
                 wholly.append(uuid)
                 continue
-            state, added = old.state(row), self.own.of(uuid, marks)
-            came = None if added is None else states.came(state, added)
-            if came is not None and came.are_new:
-                booked.append(came)
+            added = own(uuid, marks)
+            if added is not None and states.are_new(state, added):
+                booked.append((state, added))
             else:
                 known[uuid] = state
         changed = [*states.states(connection, wholly), *states.rebooked(connection, known)]
         there = {state.provider.uuid for state in changed}
         gone = sorted(uuid for uuid in (*wholly, *known) if uuid not in there)
-        return [*changed, *states.booked(connection, booked)], gone
+        return [*changed, *states.booked(connection, booked, tags=news.tags)], gone
 
 
 _State = tuple[object | None, Snapshot]

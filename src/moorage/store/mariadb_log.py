@@ -54,8 +54,8 @@ _ASK: Final = (
     f" {_CLOCK} FROM ledger WHERE id = 1"
 )
 _HEAD: Final = (
-    f"SELECT revision, topology_revision, log_start, {_CLOCK} AS now"  # noqa: S608
-    " FROM ledger WHERE id = 1"
+    f"SELECT revision, topology_revision, log_start, {_CLOCK} AS now,"  # noqa: S608
+    " EXISTS (SELECT 1 FROM members) AS tags FROM ledger WHERE id = 1"
 )
 _SINCE: Final = (
     "SELECT subject, revision, at, bookings_only FROM changes"
@@ -184,7 +184,7 @@ class MarkedLog:
 
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`. Revisions go up for every reader, also where the numbers fell back."""
-        newest, topology, start, now = connection.exec_driver_sql(_HEAD).one()
+        newest, topology, start, now, tags = connection.exec_driver_sql(_HEAD).one()
         if isinstance(cursor, Mark):
             found = _since(connection, cursor.revision)
             if _follows(cursor, found, start):
@@ -195,6 +195,7 @@ class MarkedLog:
                     topology_revision=topology,
                     commits=commits(row for row in missed if row.subject),
                     wholly=frozenset(row.subject for row in missed if not row.bookings_only),
+                    tags=bool(tags),
                     complete=True,
                     now=now,
                 )
@@ -206,6 +207,7 @@ class MarkedLog:
             topology_revision=topology,
             commits={},
             wholly=frozenset(),
+            tags=bool(tags),
             complete=False,
             now=now,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import BigInteger, bindparam, delete, func, literal_column, select, update
+from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_column, select, update
 
 from moorage.store import tables
 from moorage.store.answers import Glance, News, commits
@@ -37,7 +37,9 @@ _NOBODY: Final = ""
 REVISION = select(
     func.coalesce(func.max(_log.revision), literal_column("0", BigInteger)).label("revision")
 )
-_HEAD = select(_l.topology_revision, _l.log_start)
+_HEAD = select(
+    _l.topology_revision, _l.log_start, exists().select_from(tables.members).label("tags")
+)
 _TOPOLOGY_MOVES = update(tables.ledger).values(topology_revision=_l.topology_revision + 1)
 _LOG = tables.changes.insert()
 _AFTER = select(_log.subject, _log.revision, _log.at, _log.bookings_only).where(
@@ -98,6 +100,7 @@ class NumberedLog:
             topology_revision=head.topology_revision,
             commits=commits(found),
             wholly=frozenset(row.subject for row in found if not row.bookings_only),
+            tags=bool(head.tags),
             complete=complete,
         )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.period import Instant
+    from moorage.domain.placement import Occupant
     from moorage.store.answers import Mark
 
 KEPT: Final = 5_000
@@ -29,7 +30,10 @@ class Added:
     """What one commit did to one provider: nothing but this."""
 
     bookings: Sequence[Booking]
-    """What it wrote, as it would be read."""
+    """What it wrote, as it would be read; of each consumer one."""
+    newcomers: Sequence[Occupant] | None
+    """Who they are of, in their order and without tags, if the commit made every one of these
+    consumers; None if it did not, so that who they are, and were before, is to be asked."""
     bump: int
     """How far it moved the wire generation."""
     at: Instant
@@ -44,8 +48,13 @@ class Ended:
     added: Mapping[str, Added]
     """What is known of it, by provider."""
 
+    @property
+    def size(self) -> int:
+        """How many bookings that are."""
+        return sum([len(one.bookings) for one in self.added.values()])
 
-_NOTHING: Final[Mapping[str, Added]] = MappingProxyType({})
+
+_NOTHING: Final[tuple[int, Mapping[str, Added]]] = 0, MappingProxyType({})
 
 
 class Own:
@@ -53,26 +62,27 @@ class Own:
 
     def __init__(self) -> None:
         self._busy = Lock()
-        self._commits: dict[Mark, Mapping[str, Added]] = {}
+        self._commits: dict[Mark, tuple[int, Mapping[str, Added]]] = {}
+        """With their sizes."""
         self._size = 0
 
     def note(self, ended: Ended) -> None:
         """A commit has ended well."""
-        size = sum([len(one.bookings) for one in ended.added.values()])
+        size = ended.size
         with self._busy:
             if self._size + size > KEPT:
                 self._commits.clear()
                 self._size = 0
             if 0 < size <= KEPT:
-                self._commits[ended.mark] = ended.added
+                self._commits[ended.mark] = size, ended.added
                 self._size += size
 
     def of(self, provider: str, marks: Sequence[Mark]) -> list[Added] | None:
         """What these commits did to a provider, in their order; None if one of them is unknown."""
-        found = []
+        commits, found = self._commits, []
         # Commits that touch one provider come one after the other, and so do their instants.
         for mark in marks if len(marks) == 1 else sorted(marks, key=_by_instant):
-            one = self._commits.get(mark, _NOTHING).get(provider)
+            one = commits.get(mark, _NOTHING)[1].get(provider)
             if one is None:
                 return None
             found.append(one)
@@ -82,8 +92,7 @@ class Own:
         """The snapshot has these."""
         with self._busy:
             for mark in marks:
-                for one in self._commits.pop(mark, _NOTHING).values():
-                    self._size -= len(one.bookings)
+                self._size -= self._commits.pop(mark, _NOTHING)[0]
 
 
 def _by_instant(mark: Mark) -> tuple[Instant, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Select
 
-    from moorage.domain.bookings import Booking
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
@@ -59,11 +57,13 @@ _SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_
 _SOME_AWAY = _AWAY.where(_p.uuid.in_(_SOME))
 _SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
 
+_OF: Final[Any] = bindparam("consumers", expanding=True)
 _OCCUPANTS = (
     select(_c.uuid, _c.project_id, _m.tags)
     .outerjoin(tables.members, _m.consumer == _c.uuid)
-    .where(_c.uuid.in_(bindparam("consumers", expanding=True)))
+    .where(_c.uuid.in_(_OF))
 )
+_TAGS = select(_m.consumer, _m.tags).where(_m.consumer.in_(_OF))
 
 
 def every_state(connection: Session) -> Iterator[ProviderState]:
@@ -143,61 +143,79 @@ def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterato
         yield from _booked(providers, bookings, down)
 
 
-@dataclass(slots=True)
-class Came:
-    """A known provider to which nothing happened but that bookings came."""
-
-    state: ProviderState
-    """What it was."""
-    added: Sequence[Added]
-    """Commit by commit."""
-    bookings: list[Booking]
-    """All of them."""
-
-    @property
-    def are_new(self) -> bool:
-        """Whether nobody who came was there already: who was may look otherwise now."""
-        consumers = {one.consumer for one in self.bookings}
-        return consumers.isdisjoint(map(_CONSUMER, self.state.occupants))
-
-
 _CONSUMER: Final = attrgetter("consumer")
 
 
-def came(state: ProviderState, added: Sequence[Added]) -> Came:
-    """What these commits did to a provider."""
-    return Came(state, added, [booking for one in added for booking in one.bookings])
+def are_new(state: ProviderState, added: Iterable[Added]) -> bool:
+    """Whether nobody who came was there already: who was may look otherwise now."""
+    known = [one for one in added if one.newcomers is None]
+    if not known:
+        return True
+    came = {booking.consumer for one in known for booking in one.bookings}
+    return came.isdisjoint(map(_CONSUMER, state.occupants))
 
 
-def booked(connection: Session, known: Sequence[Came]) -> list[Arrived]:
-    """What became of providers, in this order."""
+def booked(
+    connection: Session, known: Sequence[tuple[ProviderState, Sequence[Added]]], *, tags: bool
+) -> list[Arrived]:
+    """What became of providers, in this order, by what these commits did to them.
+
+    `tags` says whether any consumer has any. Only of whom a commit knows nothing is asked.
+    """
+    every = [one for _, added in known for one in added]
+    strangers = [
+        booking.consumer for one in every if one.newcomers is None for booking in one.bookings
+    ]
     occupants = {
         row.uuid: rows.occupant(row.uuid, row.project_id, row.tags)
-        for some in chunks([booking.consumer for one in known for booking in one.bookings])
+        for some in chunks(strangers)
         for row in connection.execute(_OCCUPANTS, {"consumers": some})
     }
-    return [_arrived(one, occupants) for one in known]
+    if tags:
+        newcomers = {one.consumer: one for came in every for one in came.newcomers or ()}
+        occupants |= {
+            row.consumer: rows.occupant(row.consumer, newcomers[row.consumer].project_id, row.tags)
+            for some in chunks(newcomers)
+            for row in connection.execute(_TAGS, {"consumers": some})
+        }
+    return [_arrived(state, added, occupants) for state, added in known]
 
 
-def _arrived(came: Came, occupants: Mapping[str, Occupant]) -> Arrived:
-    state, bookings = came.state, came.bookings
+def _arrived(
+    state: ProviderState, added: Sequence[Added], occupants: Mapping[str, Occupant]
+) -> Arrived:
+    """`occupants` has all who had to be asked for, and those newcomers who have tags."""
     provider = state.provider
     generation, updated_at = provider.generation, provider.updated_at
-    for one in came.added:
+    for one in added:
         if one.bump:
             generation, updated_at = generation + one.bump, one.at
+    came, bookings = added[0].newcomers, added[0].bookings
+    if len(added) > 1 or occupants or came is None:  # seldom
+        bookings = [booking for one in added for booking in one.bookings]
+        came = _who_came(added, occupants)
     now = ProviderState(
         rows.recounted(
             provider,
             generation=generation,
-            revision=provider.revision + len(came.added),
+            revision=provider.revision + len(added),
             updated_at=updated_at,
         ),
         (*state.bookings, *bookings),
-        (*state.occupants, *[occupants[who] for who in dict.fromkeys(map(_CONSUMER, bookings))]),
+        (*state.occupants, *came),
         state.down,
     )
     return Arrived(now, bookings)
+
+
+def _who_came(added: Iterable[Added], occupants: Mapping[str, Occupant]) -> Sequence[Occupant]:
+    found: dict[str, Occupant] = {}
+    for one in added:
+        if one.newcomers is None:
+            found.update((who, occupants[who]) for who in map(_CONSUMER, one.bookings))
+        else:
+            found.update((who.consumer, occupants.get(who.consumer, who)) for who in one.newcomers)
+    return tuple(found.values())
 
 
 def _assembled(

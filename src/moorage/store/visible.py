@@ -70,7 +70,7 @@ _HEAD: Final = text(
     "SELECT pg_current_snapshot()::text AS seen,"
     " extract(epoch FROM pg_postmaster_start_time())::float8 AS started,"
     " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,"
-    " log_start, topology_revision,"
+    " log_start, topology_revision, EXISTS (SELECT FROM members) AS tags,"
     " coalesce((SELECT max(revision) FROM changes), log_start) AS newest FROM ledger"
 )
 _UNSEEN: Final = text(
@@ -276,6 +276,7 @@ class VisibleLog:
             topology_revision=head.topology_revision,
             commits=commits(row for row in found if row.subject),
             wholly=frozenset(row.subject for row in found if not row.bookings_only),
+            tags=head.tags,
             complete=True,
             now=head.now,
         )
@@ -289,9 +290,16 @@ class VisibleLog:
 
 
 def _everything(head: Any, cursor: Cursor, revision: int) -> News:  # noqa: ANN401 - a row
-    nothing: frozenset[str] = frozenset()
-    topology = head.topology_revision
-    return News(cursor, revision, topology, {}, nothing, complete=False, now=head.now)
+    return News(
+        cursor=cursor,
+        revision=revision,
+        topology_revision=head.topology_revision,
+        commits={},
+        wholly=frozenset(),
+        tags=head.tags,
+        complete=False,
+        now=head.now,
+    )
 
 
 def _trim(connection: Session) -> None:

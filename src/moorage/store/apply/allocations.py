@@ -31,6 +31,7 @@ STANDING = (
 )
 """A consumer with each of its allocations, or with none."""
 OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
+_STANDING = select(_b.provider).where(_b.consumer == bindparam("uuid")).distinct()
 _CLEAR = delete(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _INSERT = insert(tables.consumers)
 _COME = _INSERT.prefix_with("OR IGNORE", dialect="sqlite")
@@ -67,9 +68,13 @@ def write_consumer(
     batch: Batch, consumer: Consumer, stored: Row[Any] | None, generation: int
 ) -> None:
     """Write a consumer as given, with this generation; a type of None changes none."""
+    if stored is None or consumer.uuid in batch.born:
+        batch.born[consumer.uuid] = consumer.project_id
     if stored is None:
         batch.connection.do(_INSERT, _columns(consumer, generation))
         return
+    if stored.project_id != consumer.project_id:  # whose its holds are, is read there too
+        batch.swept.update(batch.connection.scalars(_STANDING, {"uuid": consumer.uuid}))
     columns = {
         "of": consumer.uuid,
         "project_id": consumer.project_id,
@@ -117,7 +122,10 @@ def _comes(batch: Batch, change: ReplaceAllocations) -> bool:
     """
     if change.generation is not None or not change.allocations or not batch.connection.near:
         return False
-    return batch.connection.execute(_COME, _columns(change.consumer, 1)).rowcount == 1
+    came = batch.connection.execute(_COME, _columns(change.consumer, 1)).rowcount == 1
+    if came:
+        batch.born[change.consumer.uuid] = change.consumer.project_id
+    return came
 
 
 def _fresh(batch: Batch, change: ReplaceAllocations, own: Sequence[Row[Any]]) -> list[Booking]:

@@ -102,8 +102,9 @@ def put_bookings(batch: Batch, every: Sequence[PutBookings]) -> None:
         known.update(row.uuid for row in stood)
         _drop_rows(batch, some, [row for row in stood if row.number is not None])
     owners = {one.consumer.uuid: one.consumer for one in every if fresh[one.consumer.uuid]}
-    if new := [holder(one) for uuid, one in owners.items() if uuid not in known]:
-        batch.connection.do(_NEW_CONSUMERS, new)
+    if new := [one for uuid, one in owners.items() if uuid not in known]:
+        batch.connection.do(_NEW_CONSUMERS, list(map(holder, new)))
+        batch.born.update((one.uuid, one.project_id) for one in new)
     batch.put(booking for found in fresh.values() for booking in found)
 
 
