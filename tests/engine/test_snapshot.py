@@ -172,26 +172,48 @@ def whereabouts(snapshot: Snapshot) -> dict[int, set[str]]:
 def test_step_by_step_equals_at_once(history: list[Step]) -> None:
     now, snapshot = 0, Snapshot.empty()
     stored: dict[str, ProviderState] = {}
-    passed: list[tuple[Snapshot, dict[int, set[str]]]] = []
+    passed: list[tuple[Snapshot, dict[int, set[str]], dict[str, object]]] = []
     for changed, gone, coming, later in history:
         now = max(now, later)
         others = stored.keys() - {state.provider.uuid for state in changed} - set(gone)
         there = {one.provider for one in coming} & others
         came = [arrived(stored[name], coming) for name in sorted(there)]
         snapshot = snapshot.with_states([*changed, *came], removed=gone, now=now)
-        passed.append((snapshot, whereabouts(snapshot)))
+        passed.append((snapshot, whereabouts(snapshot), content(snapshot)))
         for name in snapshot.classes:
             snapshot.peak_over(name, Period(5, 9))  # so that there is a course to keep in step
         stored |= {state.provider.uuid: state for state in (*changed, *(one.state for one in came))}
         stored = {name: state for name, state in stored.items() if name not in gone}
     at_once = Snapshot.empty(now=now).with_states(stored.values())
     assert content(snapshot) == content(at_once)
-    for older, found in passed:
+    for older, found, said in passed:
         assert whereabouts(older) == found, "a snapshot says the same for ever"
+        assert content(older) == said
     for columns in snapshot.classes.values():
         assert (np.diff(columns.rows) > 0).all()
         assert np.array_equal(columns.position[columns.rows], np.arange(len(columns.rows)))
         assert len(columns.position) == len(snapshot.uuids)
+
+
+def test_sums_that_are_equal_are_one_column_as_long_as_they_are() -> None:
+    before = host("a", bookings=[booked("a", 1, {"VCPU": 1})])
+    first = Snapshot.empty(now=7).with_states([before, host("b")])
+    came = arrived(before, [booked("a", 2, {"VCPU": 2})])
+    second = first.with_states([came])
+    again = second.with_states([host("b", bookings=[booked("b", 3, {"VCPU": 4})])])
+    held = booked("a", 4, {"VCPU": 1}, state=BookingState.HELD)
+    parted = again.with_states([arrived(came.state, [held])])
+    for snapshot, sums in ((first, [1, 0]), (second, [3, 0]), (again, [3, 4])):
+        columns = snapshot.classes["VCPU"]
+        assert columns.base.tolist() == sums
+        assert all(one is columns.base for one in (columns.used, columns.peak, columns.taken))
+    columns = parted.classes["VCPU"]
+    assert columns.peak is columns.base
+    assert [columns.base.tolist(), columns.used.tolist(), columns.taken.tolist()] == [
+        [4, 4],
+        [3, 4],
+        [3, 4],
+    ]
 
 
 @pytest.mark.parametrize("now", [12, 7, 3], ids=["later", "now", "earlier"])

@@ -7,8 +7,8 @@ snapshot has of the provider stay good: nobody has to look at all its other book
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from moorage.domain.period import FOREVER
 from moorage.engine.columns import TAKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from moorage.engine.columns import ClassColumns, ProviderState
 
     Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.int32]
+
+_ALLOCATED: Final = frozenset({BookingState.ALLOCATED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +102,32 @@ def last(bookings: Iterable[Booking], now: Instant) -> bool:
 
 
 def _added(columns: ClassColumns, more: Mapping[BookingState, _More]) -> ClassColumns:
-    used, base, peak = columns.used.copy(), columns.base.copy(), columns.peak.copy()
-    taken = columns.taken.copy()
-    for state, some in more.items():
-        at, amounts = columns.position[some.rows], np.array(some.amounts, dtype=np.int64)
-        if at.min() < 0:  # not everybody has an inventory
-            at, amounts = at[at >= 0], amounts[at >= 0]
-        for column in (base, peak):
-            np.add.at(column, at, amounts)
-        if state is BookingState.ALLOCATED:
-            np.add.at(used, at, amounts)
-        if state in TAKING:
-            np.add.at(taken, at, amounts)
-    made = replace(columns, used=used, base=base, peak=peak, taken=taken)
-    known = columns.__dict__.get("course")
-    if known is not None:  # what comes and goes is as before
-        made.__dict__["course"] = known
-    return made
+    every = {state: _at(columns, some) for state, some in more.items()}
+    base = _plus(columns.base, every.values())
+    sums = {"base": base, "peak": base}
+    if columns.peak is not columns.base:
+        sums["peak"] = _plus(columns.peak, every.values())
+    for name, states in (("used", _ALLOCATED), ("taken", TAKING)):
+        mine = [some for state, some in every.items() if state in states]
+        column = getattr(columns, name)
+        # What was one column with `base` is one still: it is copied once.
+        one = column is columns.base and len(mine) == len(every)
+        sums[name] = base if one else _plus(column, mine)
+    return columns.with_sums(sums)
+
+
+def _at(columns: ClassColumns, some: _More) -> tuple[Rows, Ints]:
+    """Positions and amounts."""
+    at, amounts = columns.position[some.rows], np.array(some.amounts, dtype=np.int64)
+    if at.min() < 0:  # not everybody has an inventory
+        at, amounts = at[at >= 0], amounts[at >= 0]
+    return at, amounts
+
+
+def _plus(column: Ints, every: Collection[tuple[Rows, Ints]]) -> Ints:
+    if not every:
+        return column
+    found = column.copy()
+    for at, amounts in every:
+        np.add.at(found, at, amounts)
+    return found

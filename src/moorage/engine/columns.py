@@ -47,7 +47,11 @@ class ProviderState:
 
 @dataclass(frozen=True, eq=False)
 class ClassColumns:
-    """One resource class over the n providers that have it, by provider row."""
+    """One resource class over the n providers that have it, by provider row.
+
+    Of `used`, `peak`, `base` and `taken`, those that are equal may be one array: in most fleets
+    all four are, since servers stay for ever.
+    """
 
     rows: Rows
     """[n] provider rows, ascending."""
@@ -98,6 +102,15 @@ class ClassColumns:
     def course(self) -> Course:
         """`timed` in order, by provider row; once made it is kept in step (see `reoccupied`)."""
         return Course.of(self.timed)
+
+    def with_sums(self, sums: Mapping[str, Ints]) -> ClassColumns:
+        """The same with others of `used`, `peak`, `base` and `taken`; what comes and goes stays."""
+        # Every commit comes here, and `replace` would look at all fields.
+        made = object.__new__(ClassColumns)
+        made.__dict__.update(self.__dict__, **sums)
+        for derived in ("most", "most_by_row"):
+            made.__dict__.pop(derived, None)
+        return made
 
     def peak_over(self, period: Period) -> Ints:
         """[n] the highest occupancy of each inventory at any instant of `period`."""
@@ -211,7 +224,7 @@ def _ints(values: Iterable[int]) -> Ints:
 def _fresh(changed: Sequence[tuple[int, Entry]], size: int, now: Instant) -> ClassColumns:
     """Columns of these rows alone; `changed` is sorted by row."""
     rows = np.fromiter((row for row, _ in changed), dtype=np.int32)
-    inventories = [entry[0] for _, entry in changed]
+    inventories, zeros = [entry[0] for _, entry in changed], np.zeros(len(changed), dtype=np.int64)
     return _with_occupancy(
         ClassColumns(
             rows=rows,
@@ -225,12 +238,12 @@ def _fresh(changed: Sequence[tuple[int, Entry]], size: int, now: Instant) -> Cla
                 (one.allocation_ratio for one in inventories), dtype=np.float64
             ),
             capacity=_ints(one.capacity for one in inventories),
-            used=np.zeros(len(rows), dtype=np.int64),
-            peak=np.zeros(len(rows), dtype=np.int64),
+            used=zeros,
+            peak=zeros,
             updated_at=_ints(one.updated_at for one in inventories),
-            base=np.zeros(len(rows), dtype=np.int64),
+            base=zeros,
             timed=NOTHING,
-            taken=np.zeros(len(rows), dtype=np.int64),
+            taken=zeros,
             taking=NOTHING,
             down=NOTHING,
             stepped=any(one.min_unit != 1 or one.step_size != 1 for one in inventories),
@@ -252,21 +265,28 @@ def _with_occupancy(
     """The same inventories with new loads for the rows of `changed`, which is sorted by row."""
     rows = _ints(row for row, _ in changed)
     at = columns.position[rows]
-    used, base, peak = columns.used.copy(), columns.base.copy(), columns.peak.copy()
-    taken = columns.taken.copy()
-    used[at] = [entry[1].used for _, entry in changed]
-    base[at] = [entry[1].base for _, entry in changed]
-    taken[at] = [entry[1].taken for _, entry in changed]
     mine = _spans(changed, "every")
     course = Course.of(mine)
-    peak[at] = base[at] + course.peaks(len(columns.position), Period(now))[rows]
+    lasting = _ints(entry[1].base for _, entry in changed)
+    base = columns.base.copy()
+    base[at] = lasting
+
+    def with_these(column: Ints, values: Ints) -> Ints:
+        if column is columns.base and np.array_equal(values, lasting):
+            return base  # one with it still
+        found = column.copy()
+        found[at] = values
+        return found
+
     made = replace(
         columns,
-        used=used,
+        used=with_these(columns.used, _ints(entry[1].used for _, entry in changed)),
         base=base,
-        peak=peak,
+        peak=with_these(
+            columns.peak, lasting + course.peaks(len(columns.position), Period(now))[rows]
+        ),
         timed=columns.timed.exchanged(rows, mine),
-        taken=taken,
+        taken=with_these(columns.taken, _ints(entry[1].taken for _, entry in changed)),
         taking=columns.taking.exchanged(rows, _spans(changed, "taking")),
         down=columns.down.exchanged(rows, _spans(changed, "down")),
     )
@@ -318,6 +338,9 @@ def restocked(
     if (np.diff(merged["rows"]) < 0).any():  # not if the new ones stand behind all others
         order = np.argsort(merged["rows"], kind="stable")
         merged = {name: values[order] for name, values in merged.items()}
+    for name in ("used", "peak", "taken"):
+        if np.array_equal(merged[name], merged["base"]):
+            merged[name] = merged["base"]
 
     touched = np.flatnonzero(~stays)
     return ClassColumns(

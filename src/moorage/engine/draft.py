@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.domain.period import FOREVER
 from moorage.engine.arrivals import Arrivals, Arrived, last
 from moorage.engine.columns import entries, reoccupied, resized, restocked
 from moorage.engine.whereabouts import consumers
@@ -134,12 +135,14 @@ class Draft:
         fields: dict[str, object] = {}
         living = {row: state.provider for row, state in self.changed.items() if state is not None}
         rows, providers = np.array([*living], dtype=np.int64), living.values()
-        for field, every in (
+        counters = [
             ("generation", [one.generation for one in providers]),
             ("revisions", [one.revision for one in providers]),
-            ("created_at", [one.created_at for one in providers]),
             ("updated_at", [one.updated_at for one in providers]),
-        ):
+        ]
+        if self._pairs:  # known ones to which bookings came are as old as they were
+            counters.append(("created_at", [one.created_at for one in providers]))
+        for field, every in counters:
             old, values = getattr(self.old, field), np.array(every, dtype=np.int64)
             if len(old) == self.size and (old[rows] == values).all():
                 continue
@@ -150,11 +153,13 @@ class Draft:
 
     def _preemptible(self) -> Bools:
         """Rows with a preemptible booking; the old ones where nothing differs."""
+        came = self._arrivals.preemptible
+        if not self._pairs and not came:
+            return self.old.preemptible
         now = [
             state is not None and any(one.preemptible for one in state.bookings)
             for _, _, state in self._pairs
         ]
-        came = self._arrivals.preemptible
         now += [True] * len(came)
         old, rows = self.old.preemptible, [*(row for row, _, _ in self._pairs), *came]
         if len(old) == self.size and np.array_equal(old[rows], now):
@@ -208,6 +213,8 @@ class Draft:
 
     def _classes(self) -> dict[str, object]:
         """Columns of every class touched, and when time alone changes something next."""
+        if not self._pairs and min(self._arrivals.lapses, default=FOREVER) == FOREVER:
+            return {"classes": {**self.old.classes, **self._arrivals.added_to(self.old.classes)}}
         occupied: dict[str, dict[int, Entry]] = {}
         restock: dict[str, set[int]] = {}
         breaks = self._grown(self.old.breaks, np.iinfo(np.int64).max)

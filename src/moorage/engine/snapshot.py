@@ -144,15 +144,18 @@ class Snapshot:
             fields |= {"topology": topology, "cache": {}}
         if topology_revision is not None:
             fields["topology_revision"] = topology_revision
-        return replace(self, **fields)  # type: ignore[arg-type]  # one dict of several types
+        return self._with(fields)
 
     def at(self, now: Instant) -> Snapshot:
         """The same ledger seen at `now`: lapses, starts and ends up to then have happened."""
         if not self.taken_at <= now < self.valid_until:
             return self.with_states(now=now)
-        # Every request asks; nothing but the instant differs, and `replace` would look at it all.
+        return self._with({"taken_at": now})
+
+    def _with(self, fields: Mapping[str, object]) -> Snapshot:
+        # Every request asks; little differs, and `replace` would look at it all.
         seen = object.__new__(Snapshot)
-        seen.__dict__.update(self.__dict__, taken_at=now)
+        seen.__dict__.update(self.__dict__, **fields)
         return seen
 
     # --- looking up -------------------------------------------------------------------------

@@ -38,7 +38,10 @@ REVISION = select(
     func.coalesce(func.max(_log.revision), literal_column("0", BigInteger)).label("revision")
 )
 _HEAD = select(
-    _l.topology_revision, _l.log_start, exists().select_from(tables.members).label("tags")
+    REVISION.scalar_subquery().label("newest"),
+    _l.topology_revision,
+    _l.log_start,
+    exists().select_from(tables.members).label("tags"),
 )
 _TOPOLOGY_MOVES = update(tables.ledger).values(topology_revision=_l.topology_revision + 1)
 _LOG = tables.changes.insert()
@@ -91,12 +94,12 @@ class NumberedLog:
 
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`."""
-        newest, head = newest_revision(connection), connection.execute(_HEAD).one()
+        head = connection.execute(_HEAD).one()
         complete = cursor is not None and revision >= head.log_start
         found = connection.execute(_AFTER, {"after": revision}).all() if complete else []
         return News(
-            cursor=newest,
-            revision=newest,
+            cursor=head.newest,
+            revision=head.newest,
             topology_revision=head.topology_revision,
             commits=commits(found),
             wholly=frozenset(row.subject for row in found if not row.bookings_only),
