@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from alembic import command
@@ -15,7 +15,7 @@ from sqlalchemy import text
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.domain.errors import CapacityExceeded
+from moorage.domain.errors import CapacityExceeded, ConsumerConflict
 from moorage.domain.leases import Lease, LeaseState, Terms, Yielding
 from moorage.domain.period import FOREVER, Period
 from moorage.store import bodies, open_store
@@ -51,15 +51,20 @@ INSERT INTO bookings (consumer, provider, resource_class, amount, start_at, end_
 """
 
 
+def config_of(connection: Connection) -> Config:
+    """Alembic's, for work inside a transaction."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    return config
+
+
 def store_at(revision: str, database: str) -> None:
     """A database as the program of that schema left it."""
     backend = connect(database)
 
     def work(connection: Connection) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        command.upgrade(config_of(connection), revision)
         for statement in filter(str.strip, STORED.split(";")):
             connection.execute(text(statement))
 
@@ -95,6 +100,47 @@ def test_what_an_older_schema_held_is_kept_and_judged(
     store.commit(Changeset((DeleteAllocations("server"), two)))
     assert int(store.snapshot().classes["VCPU"].used[0]) == 2
     store.close()
+
+
+def test_who_runs_on_while_tables_are_made_anew_goes_on(tmp_path: Path) -> None:
+    """0022 refuses nobody: by the same statements, rows are found and written in either form."""
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    store_at("0021", database)
+    store, other = open_store(database), connect(database)
+    store.commit(Changeset((DeleteAllocations("server"),)))
+
+    def claim(uuid: str, generation: int | None = None) -> None:
+        one = ReplaceAllocations(Consumer(uuid, "project", "user"), {"p": {"VCPU": 1}}, generation)
+        store.commit(Changeset((one,)))
+
+    def rows() -> dict[str, list[Any]]:
+        found = ("consumers", "inventories", "provider_traits", "provider_aggregates")
+        return {name: sorted(map(tuple, other.look(partial(_every_row, name)))) for name in found}
+
+    claim("first")
+    before = rows()
+    assert all(before.values())
+    other.upgrade(lambda connection: command.downgrade(config_of(connection), "0021"))
+    assert rows() == before
+    claim("second")
+    claim("first", 1)
+    assert store.snapshot().classes["VCPU"].used[0] == 2
+    before = rows()
+    other.upgrade(lambda connection: command.upgrade(config_of(connection), "0022"))
+    assert rows() == before
+    claim("third")
+    claim("second", 1)
+    with pytest.raises(ConsumerConflict):
+        claim("third")
+    found = {one.uuid for one, _ in store.usages("project", "user")}
+    assert found == {"first", "second", "third"}
+    assert store.snapshot().classes["VCPU"].used[0] == 3
+    other.close()
+    store.close()
+
+
+def _every_row(table: str, connection: Connection) -> list[Any]:
+    return list(connection.execute(text(f"SELECT * FROM {table}")))
 
 
 def test_leases_that_were_there_are_counted_by_project(tmp_path: Path) -> None:

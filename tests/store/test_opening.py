@@ -28,6 +28,21 @@ def test_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
     backend.close()
 
 
+def test_tables_without_a_number_of_a_row_are_those_of_the_code(tmp_path: Path) -> None:
+    """What `compare_metadata` does not look at."""
+    open_store(f"sqlite:///{tmp_path / 'ledger.db'}").close()
+    connection = sqlite3.connect(tmp_path / "ledger.db")
+    made = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID%'")
+    said = {
+        name
+        for name, table in tables.metadata.tables.items()
+        if not table.dialect_options["sqlite"]["with_rowid"]
+    }
+    assert {name for (name,) in made} == said
+    assert "consumers" in said
+    connection.close()
+
+
 def test_opening_again_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
 

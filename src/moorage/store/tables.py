@@ -126,6 +126,7 @@ inventories = Table(
     Column("step_size", BigInteger, nullable=False),
     Column("allocation_ratio", Double, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 provider_traits = Table(
@@ -133,6 +134,7 @@ provider_traits = Table(
     metadata,
     Column("provider", _UUID, primary_key=True),
     Column("trait", _NAME, primary_key=True, index=True),
+    sqlite_with_rowid=False,
 )
 
 provider_aggregates = Table(
@@ -140,6 +142,7 @@ provider_aggregates = Table(
     metadata,
     Column("provider", _UUID, primary_key=True),
     Column("aggregate", _UUID, primary_key=True, index=True),
+    sqlite_with_rowid=False,
 )
 
 consumers = Table(
@@ -151,6 +154,7 @@ consumers = Table(
     Column("type", _NAME, nullable=False),
     Column("generation", BigInteger, nullable=False, comment="0 while it has holds only"),
     Index(None, "project_id", "user_id"),
+    sqlite_with_rowid=False,
 )
 
 bookings = Table(
