@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from moorage.store.footprint import Footprint
     from moorage.store.session import Question
 
+ALONE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('moorage', 0))")
+"""Takes the lock that everybody holds shared: whoever has it is the only writer."""
 _BEGIN: Final = text(
     "SELECT number, instant FROM moorage_begin(:alone, CAST(:ids AS text[]),"
     " CAST(:ensembles AS text[]), CAST(:consumers AS text[]), CAST(:providers AS text[]),"

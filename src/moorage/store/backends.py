@@ -32,6 +32,13 @@ class Log(Protocol):
     def begin_anew(self, connection: Connection) -> None:
         """Forget a log that does not belong; whoever follows loads everything."""
 
+    def shut_out(self, connection: Session) -> None:
+        """Wait until nobody else can write, until this transaction ends; others still read.
+
+        Raises:
+            Busy: that took too long.
+        """
+
     def enter(
         self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import or_, select
 
-from moorage.domain.errors import NotFound
+from moorage.domain.errors import Busy, NotFound
 from moorage.store import bodies, read, read_bookings, read_leases, states, tables, waiting
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
+from moorage.store.patience import WAIT
 from moorage.store.told import ToldStore
+from moorage.store.turnstile import Turnstile
 from moorage.store.upgrade import check_schema
 from moorage.store.watch import Unwatched
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sqlalchemy import Select, Table
 
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from moorage.store.answers import Connections
     from moorage.store.backends import Backend
     from moorage.store.codec import Shape
+    from moorage.store.own import Ended
+    from moorage.store.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Keepers, Named, Overrun
 
@@ -61,6 +65,7 @@ class Ledger:
         self._watch = watch
         self._feed = Feed(backend, clock, watch)
         self._keepers: Keepers | None = None
+        self._turns = Turnstile()
         self.told = ToldStore(backend, self.now)
         """See `Store`."""
 
@@ -101,6 +106,33 @@ class Ledger:
                 lambda connection: commit(connection, changeset, log=log, clock=clock)
             )
         )
+        self._feed.own.note(ended)
+        return committed
+
+    def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
+        """See `Store`. In each process one at a time, so that others come in between.
+
+        Raises:
+            Busy: too many before it, too many writers at once, or the database is away.
+        """
+        log, clock = self._backend.log, self._clock
+
+        def work(connection: Session) -> tuple[Committed, Ended] | None:
+            log.shut_out(connection)
+            changeset = propose()
+            if changeset is None:
+                return None
+            return commit(connection, changeset, log=log, clock=clock)
+
+        if not self._turns.acquire(WAIT):
+            raise Busy("too many decisions wait for their turn")
+        try:
+            done = self._watch.commit(lambda: self._backend.write(work))
+        finally:
+            self._turns.release()
+        if done is None:
+            return None
+        committed, ended = done
         self._feed.own.note(ended)
         return committed
 

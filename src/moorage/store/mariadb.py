@@ -33,6 +33,7 @@ from moorage.store.mariadb_log import MARK, Line, MarkedLog, is_logged
 from moorage.store.patience import WAIT, Patience, cannot_go_on, sentence, stubbornly
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
+from moorage.store.wires import Permits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,6 +48,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _CONNECTIONS: Final = 16
+_WRITING: Final = 12
+"""Of these those that write; see the same in `postgres`."""
 """Transactions at a time per process; more only queue in the database instead of here."""
 _OLD: Final = 45
 """Seconds after which an idle connection is made anew before it is used."""
@@ -100,6 +103,7 @@ class MariadbBackend:
             raise InvalidDescription("the URL names no database on the server", path="database")
         self._engine = _engine(url)
         self._speech = Speech(self._engine.dialect)
+        self._writers = Permits(_WRITING, patience=WAIT)
         self._line = Line(self._dial)
         self.log = MarkedLog(self._line, self._stubbornly)
         try:
@@ -216,7 +220,7 @@ class MariadbBackend:
                 session.take_back()
 
     def _writing(self, work: Callable[[Session], T]) -> T:
-        with self._lent() as lent:
+        with self._writers, self._lent() as lent:
             session = BundleSession(lent.driver_connection, self._speech)
             try:
                 result = work(session)

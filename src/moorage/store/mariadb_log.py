@@ -152,6 +152,10 @@ class MarkedLog:
     def begin_anew(self, connection: Connection) -> None:
         """See `Log`."""
 
+    def shut_out(self, connection: Session) -> None:
+        """See `Log`."""
+        connection.execute(_ENTER)
+
     def enter(
         self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:

@@ -66,6 +66,10 @@ class NumberedLog:
     def begin_anew(self, connection: Connection) -> None:
         """See `Log`."""
 
+    def shut_out(self, connection: Session) -> None:
+        """See `Log`."""
+        self._enter(connection)
+
     def enter(
         self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:

@@ -22,12 +22,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from moorage.domain.errors import Busy, InvalidDescription
+from moorage.store.advisory import ALONE
 from moorage.store.patience import AWAY, WAIT, Patience, cannot_go_on, sentence, stubbornly
 from moorage.store.pipeline import STALE, PipelineSession, Wire
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
-from moorage.store.wires import Wires
+from moorage.store.wires import Permits, Wires
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,9 @@ T = TypeVar("T")
 
 _CONNECTIONS: Final = 16
 """Transactions at a time per process; more only queue in the database instead of here."""
+_WRITING: Final = 12
+"""Of these those that write. A writer waits for others, so one that shuts them all out must find a
+connection to read by, and so must whoever it waits for in this process."""
 _KEPT: Final = 8
 """Connections kept that nobody needs just now."""
 
@@ -59,7 +63,6 @@ _ON_THE_DISK: Final = frozenset({_DISK_FULL, "58030", "XX001", "XX002"})
 
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
-_ALONE: Final = text("SELECT pg_advisory_xact_lock(hashtextextended('moorage', 0))")
 _STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8))")
 _LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
 _SETTINGS: Final = (
@@ -94,6 +97,7 @@ class PostgresBackend:
         wording: Any = PGDialect_psycopg  # has no annotations
         self._speech = Speech(wording(paramstyle="numeric_dollar", dbapi=psycopg))
         self._wires = Wires(self._dial, most=_CONNECTIONS, kept=_KEPT, patience=WAIT)
+        self._writers = Permits(_WRITING, patience=WAIT)
         self._line = Line(self._dial)
         self.log = VisibleLog(self._line, self._stubbornly)
         try:
@@ -137,7 +141,7 @@ class PostgresBackend:
 
         def alone() -> None:
             with self._engine.begin() as connection:
-                connection.execute(_ALONE)
+                connection.execute(ALONE)
                 work(connection)
 
         self._stubbornly(alone)
@@ -184,7 +188,7 @@ class PostgresBackend:
             return found
 
     def _writing(self, work: Callable[[Session], T]) -> T:
-        with self._lent(_WRITE) as session:
+        with self._writers, self._lent(_WRITE) as session:
             result = work(session)
             try:
                 session.commit()

@@ -24,7 +24,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
-from moorage.store.advisory import begin
+from moorage.store.advisory import ALONE, begin
 from moorage.store.answers import Glance, News, Turn, commits
 from moorage.store.lapsed import Swept, sweep_all, sweep_of, who_lapsed
 
@@ -214,6 +214,10 @@ class VisibleLog:
         """See `Log`."""
         for statement in _FORGET:
             connection.execute(statement)
+
+    def shut_out(self, connection: Session) -> None:
+        """See `Log`."""
+        connection.execute(ALONE)
 
     def enter(
         self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()

@@ -19,6 +19,44 @@ if TYPE_CHECKING:
     from moorage.store.pipeline import Wire
 
 
+class Permits:
+    """So many may do something at a time. Safe for threads."""
+
+    def __init__(self, most: int, *, patience: float) -> None:
+        """`patience` in seconds."""
+        self._most = most
+        self._patience = patience
+        # The standard library's semaphore is written in Python.
+        self._free: SimpleQueue[None] = SimpleQueue()
+        for _ in range(most):
+            self._free.put(None)
+
+    def take(self) -> None:
+        """Wait for one.
+
+        Raises:
+            NoConnection: none has come back in time.
+        """
+        try:
+            self._free.get(timeout=self._patience)
+        except Empty:
+            raise NoConnection(f"{self._most} connections are in use") from None
+
+    def give_back(self) -> None:
+        """Let the next one have it."""
+        self._free.put(None)
+
+    def __enter__(self) -> None:
+        self.take()
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
+
+    def taken(self) -> int:
+        """How many are out now."""
+        return self._most - self._free.qsize()
+
+
 class Wires:
     """See the module. Safe for threads."""
 
@@ -27,11 +65,7 @@ class Wires:
         self._dial = dial
         self._most = most
         self._kept = kept
-        self._patience = patience
-        # The standard library's semaphore is written in Python.
-        self._free: SimpleQueue[None] = SimpleQueue()
-        for _ in range(most):
-            self._free.put(None)
+        self._permits = Permits(most, patience=patience)
         self._idle: list[Wire] = []
         self._closed = False
 
@@ -42,10 +76,7 @@ class Wires:
             NoConnection: none has come back in time.
             DBAPIError: the database is away.
         """
-        try:
-            self._free.get(timeout=self._patience)
-        except Empty:
-            raise NoConnection(f"{self._most} connections are in use") from None
+        self._permits.take()
         try:
             return self._idle.pop()  # the one that was used last knows the most statements
         except IndexError:
@@ -53,7 +84,7 @@ class Wires:
         try:
             return self._dial()
         except BaseException:
-            self._free.put(None)
+            self._permits.give_back()
             raise
 
     def give_back(self, wire: Wire) -> None:
@@ -66,11 +97,11 @@ class Wires:
             self._idle.append(wire)
         if self._closed:  # looked at last: the end may have come meanwhile
             self._hang_up()
-        self._free.put(None)
+        self._permits.give_back()
 
     def count(self) -> Connections:
         """How many there are now."""
-        return Connections(self._most - self._free.qsize(), len(self._idle), self._most)
+        return Connections(self._permits.taken(), len(self._idle), self._most)
 
     def close(self) -> None:
         """Let go of those that nobody has; the others are closed when they come back."""

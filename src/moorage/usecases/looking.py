@@ -132,6 +132,12 @@ class Looking:
             for way in ways(proposal, ask, parts.limits.notice)
         )
 
+    def take(self, time_limit: Duration) -> None:
+        """Look for so long at the most, from now on."""
+        self._time_limit = time_limit
+        for _, search in self._ways:
+            search.time_limit = time_limit
+
     def look(self, sight: Sight, *, plainly: bool = False) -> Look:
         """The first answer that any way gives; or, without `found`, what was asked in vain.
 

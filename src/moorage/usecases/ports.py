@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.capacity_windows import CapacityWindow
@@ -193,6 +193,14 @@ class Store(Protocol):
 
     def commit(self, changeset: Changeset) -> Committed:
         """Write all or nothing; errors as named by each change."""
+
+    def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
+        """Commit what is proposed while nobody else can write: so nobody overtakes it.
+
+        Everybody waits meanwhile, so it should take no longer than a moment. It may read, must not
+        commit, and is asked again from the beginning if the database could not go through with
+        it; with None nothing is written. Its errors are raised.
+        """
 
     def provider(self, uuid: str) -> ResourceProvider:
         """A provider with all it has, straight from the ledger. NotFound.

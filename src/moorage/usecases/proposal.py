@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from moorage.domain.bookings import Binding
 
@@ -53,6 +53,16 @@ class Promise:
     """The lease's."""
 
 
+class HasTurn(Protocol):
+    """Whether a request may be decided now, or somebody else is before it."""
+
+    def __call__(self, snapshot: Snapshot, keepers: Keepers, *, merely: bool = False) -> bool:
+        """False: those before it have had their turn meanwhile, look again.
+
+        With `merely` they have not: it is only told whether there are any.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """An ensemble as it shall be stored, and which of its members are placed anew."""
@@ -94,8 +104,8 @@ class Proposal:
     resized_from: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Role -> members it has, of those whose count changes, where nothing else does: so many
     again would be no change."""
-    turn: Callable[[Snapshot, Keepers], bool] = lambda *_: True
-    """Lets those have their turn who wait before it; False: look again, something has changed."""
+    turn: HasTurn = lambda *_, **__: True
+    """Lets those have their turn who wait before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,48 +1,43 @@
 """Read, decide, commit: the loop behind every joint decision.
 
 An answer that a concurrent commit overtook is judged again on the newer snapshot, and solved
-again only if it broke. Nothing is locked while thinking.
+again only if it broke. Nothing is locked while thinking, until that has been in vain a few times:
+then for one attempt nobody else writes (ADR-0017).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from moorage.domain.changes import Changeset, PutDecision, PutEnsemble
+from moorage.domain.changes import PutDecision, PutEnsemble
 from moorage.domain.errors import (
     Busy,
     CapacityExceeded,
     ConstraintViolated,
     InvalidDescription,
     ProviderConflict,
-    WrongState,
 )
-from moorage.domain.leases import LeaseState
-from moorage.usecases.deciding import Answer, bounded, decision_for
-from moorage.usecases.explain import refusal
-from moorage.usecases.leases.given_back import room_left
-from moorage.usecases.leases.gone import endings
-from moorage.usecases.leases.outrank import outranking
 from moorage.usecases.limits import hold_within, time_limit_within
-from moorage.usecases.looking import Looking, Sight
 from moorage.usecases.patience import Patience
 from moorage.usecases.proposal import Settled
 from moorage.usecases.quotas import check_priority
-from moorage.usecases.reasons import reasons
-from moorage.usecases.reliance import reliance
-from moorage.usecases.standing import MemberStatus, standing
-from moorage.usecases.writing import changes_for, current_decision
+from moorage.usecases.standing import MemberStatus
+from moorage.usecases.thinking import Thinking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from moorage.domain.changes import Change
+    from moorage.domain.changes import Change, Changeset, Committed
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.usecases.joint import Ask
     from moorage.usecases.parts import Parts
     from moorage.usecases.proposal import Naming, Proposal
     from moorage.usecases.standing import Standing
+    from moorage.usecases.thinking import Thought
+
+TURN: Final = 4
+"""Every so many attempts one is made alone, and the last one in any case."""
 
 
 def unplaced_or_held(ensemble: Ensemble) -> Callable[[Standing], frozenset[MemberName]]:
@@ -80,76 +75,67 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
     _check_priority(parts, proposal, ask)
     hold = hold_within(parts.limits, ask.hold)
     time_limit = time_limit_within(parts.limits, ask.time_limit)
-    looking = Looking(parts, proposal, ask, time_limit)
+    thinking = Thinking(parts, proposal, ask, naming, hold, time_limit, dry_run)
     patience = Patience(parts, time_limit)
+    alone = False
     while True:
-        keepers = parts.store.keepers()
-        # Nobody has decided anything about an ensemble that is made only now.
-        new = proposal.generation is None
-        before = None if new else current_decision(parts.store, proposal.ensemble)
-        _check_lease(parts, proposal, before)
-        snapshot = parts.store.snapshot()
-        if not dry_run and not proposal.turn(snapshot, keepers):
-            continue
-        stand = standing(snapshot, proposal.ensemble)
-        there = tuple(one for one in keepers.ensembles if one.id not in proposal.instead_of)
-        sight = Sight(snapshot, stand, there)
-        look = looking.look(sight)
-        if look.found is None:
-            look = outranking(parts, proposal, ask, look, sight, time_limit) or look
-        if look.found is None:
-            stored = naming.explained or not (dry_run or proposal.unasked)
-            why = reasons(parts, proposal, ask, look, sight)
-            raise refusal(parts, look.built, why, naming.within or naming, stored=stored)
-        answer = Answer(snapshot, stand, look.found, before, look)
-        decision = decision_for(parts, proposal, ask, answer, naming, hold)
-        if dry_run:
-            return Settled(
-                decision,
-                proposal.ensemble,
-                snapshot,
-                dry_run=True,
-                displaced=look.every_displaced,
-                preempted=look.preempted,
-            )
-        changes = (
-            *(one for gone in look.preempted for one in gone.changes(parts, decision.updated_at)),
-            *(one for moved in look.moved for one in moved.changes(decision.updated_at)),
-            *endings(parts.store, look.moved, decision.updated_at),
-            *changes_for(parts.store, proposal, decision, answer),
-            *bounded(parts, decision, answer),
-            *room_left(parts, proposal, decision, answer),
-        )
-        giving_way = dict(look.evicted)
-        for moved in look.moved:
-            giving_way |= moved.relied()
-        for gone in look.preempted:
-            giving_way |= gone.of.relied
-        beside = frozenset[str]().union(*(moved.providers() for moved in look.moved))
-        relied = reliance(snapshot, look.found, stand, giving_way, beside, look.ends_by)
         try:
-            done = parts.store.commit(
-                Changeset(
-                    changes,
-                    relies_on=relied.relies_on,
-                    seen=relied.seen,
-                    standing=relied.standing,
-                    topology_revision=snapshot.topology_revision,
-                    keepers_revision=keepers.revision,
-                )
-            )
-        except (ProviderConflict, CapacityExceeded, ConstraintViolated) as overtaken:
-            looking.learn(overtaken, snapshot)
-            if not patience.pause():
-                raise Busy("the ledger moved too often while deciding") from overtaken
+            thought, done = (_alone if alone else _freely)(thinking)
+        except Busy:
+            # What could not be told in a moment is looked at with more time.
+            if not (alone and patience.pause()):
+                raise
+            alone = False
             continue
-        return Settled(
-            *_written(changes),
-            parts.store.snapshot(),
-            displaced=look.every_displaced,
-            preempted=look.preempted,
-            serials=done.serials,
-        )
+        except (ProviderConflict, CapacityExceeded, ConstraintViolated) as overtaken:
+            thinking.learn(overtaken)
+            left = patience.pause()
+            if alone and not left:
+                raise Busy("the ledger moved too often while deciding") from overtaken
+            alone = not left or patience.attempts % TURN == 0
+            continue
+        if thought is None:
+            alone = False
+        elif thought.decision is None:
+            raise thinking.refusal(thought)
+        elif dry_run:
+            return Settled(
+                thought.decision,
+                proposal.ensemble,
+                thought.sight.snapshot,
+                dry_run=True,
+                displaced=thought.look.every_displaced,
+                preempted=thought.look.preempted,
+            )
+        elif thought.changeset is not None and done is not None:
+            return Settled(
+                *_written(thought.changeset.changes),
+                parts.store.snapshot(),
+                displaced=thought.look.every_displaced,
+                preempted=thought.look.preempted,
+                serials=done.serials,
+            )
+
+
+def _freely(thinking: Thinking) -> tuple[Thought | None, Committed | None]:
+    """An attempt beside all others; no thought: those before it have had their turn meanwhile."""
+    thought = thinking.think()
+    if thought is None or thought.changeset is None:
+        return thought, None
+    return thought, thinking.parts.store.commit(thought.changeset)
+
+
+def _alone(thinking: Thinking) -> tuple[Thought | None, Committed | None]:
+    """An attempt while nobody else writes; no thought: somebody must have a turn before it."""
+    thoughts: list[Thought | None] = []
+
+    def propose() -> Changeset | None:
+        thought = thinking.think(alone=True)
+        thoughts.append(thought)
+        return None if thought is None else thought.changeset
+
+    done = thinking.parts.store.commit_alone(propose)
+    return thoughts[-1], done
 
 
 def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
@@ -173,12 +159,3 @@ def _check_priority(parts: Parts, proposal: Proposal, ask: Ask) -> None:
     """Let the priority of a stay pass that its project may ask for, or that it has already."""
     if ask.priority and not (ask.as_before or ask.any_priority):
         check_priority(parts, proposal.ensemble.project_id, ask.priority)
-
-
-def _check_lease(parts: Parts, proposal: Proposal, before: Decision | None) -> None:
-    """Let a proposal pass for an ensemble that has no lease, or for that very lease."""
-    lease_id = None if before is None else before.lease_id
-    if lease_id is None or (proposal.promise is not None and proposal.promise.lease_id == lease_id):
-        return
-    if parts.store.lease(lease_id).state is not LeaseState.CLOSED:
-        raise WrongState(f"the places are those of lease {lease_id}: change that, or cancel it")

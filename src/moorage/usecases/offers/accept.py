@@ -31,7 +31,7 @@ from moorage.usecases.settle import settle, unplaced_or_held
 from moorage.usecases.waitlist.turn import turn_of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.offers import Offer
     from moorage.domain.period import Instant
-    from moorage.engine.snapshot import Snapshot
     from moorage.usecases.parts import Parts
-    from moorage.usecases.ports import Caller, Keepers
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.proposal import HasTurn
 
 __all__ = ["Acceptance", "accept_offer"]
 
@@ -169,11 +169,11 @@ class _Taking:
             dry_run=dry_run,
         )
 
-    def _turn(self, ensemble: Ensemble) -> Callable[[Snapshot, Keepers], bool]:
+    def _turn(self, ensemble: Ensemble) -> HasTurn:
         """Whose turn is before: nobody's for what is kept; for a longer time, all who wait."""
         kept, wanted = self.lease.terms.occupied, self.terms.occupied
         if kept.start <= wanted.start and wanted.end <= kept.end:
-            return lambda *_: True
+            return lambda *_, **__: True
         return turn_of_window(self.parts, ensemble, self.terms)
 
     def _ensemble(self, kept: Ensemble) -> Ensemble:

@@ -46,8 +46,8 @@ class Turn:
     """The entry that is tried; None: the request is new, and behind all of its priority."""
     rounds: int = 0
 
-    def __call__(self, snapshot: Snapshot, keepers: Keepers) -> bool:
-        """See `Proposal.turn`; who begins to wait after the keepers were read, has come later."""
+    def __call__(self, snapshot: Snapshot, keepers: Keepers, *, merely: bool = False) -> bool:
+        """See `HasTurn`; who begins to wait after the keepers were read, has come later."""
         parts = self.parts
         ahead = self._ahead() if keepers.waited and self.rounds < _ROUNDS else []
         if not ahead:
@@ -58,6 +58,8 @@ class Turn:
             for one in ahead
             if one.waits_for is WaitsFor.CAPACITY and parts.line.due(one, parts.stopwatch())
         ]
+        if merely:
+            return not due
         self.rounds += bool(due)
         until = parts.stopwatch() + parts.limits.waitlist_time / SECOND
         for one in due:
