@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
 
+    from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
     from moorage.store.answers import Connections, Glance, News, Turn
     from moorage.store.batch import Batch
@@ -31,6 +33,13 @@ class Log(Protocol):
 
     def begin_anew(self, connection: Connection) -> None:
         """Forget a log that does not belong; whoever follows loads everything."""
+
+    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
+        """Where to wait for the turn of a commit, before there is a transaction.
+
+        Raises:
+            Busy: that took too long.
+        """
 
     def shut_out(self, connection: Session) -> None:
         """Wait until nobody else can write, until this transaction ends; others still read.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import or_, select
 
-from moorage.domain.errors import Busy, NotFound
+from moorage.domain.errors import NotFound
 from moorage.store import bodies, read, read_bookings, read_leases, states, tables, waiting
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
 from moorage.store.patience import WAIT
 from moorage.store.told import ToldStore
-from moorage.store.turnstile import Turnstile
+from moorage.store.turnstile import Queue
 from moorage.store.upgrade import check_schema
 from moorage.store.watch import Unwatched
 from moorage.usecases.ports import Page
@@ -65,7 +65,7 @@ class Ledger:
         self._watch = watch
         self._feed = Feed(backend, clock, watch)
         self._keepers: Keepers | None = None
-        self._turns = Turnstile()
+        self._turns = Queue(WAIT)
         self.told = ToldStore(backend, self.now)
         """See `Store`."""
 
@@ -101,11 +101,12 @@ class Ledger:
             Busy: too many writers at once, or the database is away.
         """
         log, clock = self._backend.log, self._clock
-        committed, ended = self._watch.commit(
-            lambda: self._backend.write(
-                lambda connection: commit(connection, changeset, log=log, clock=clock)
+        with log.queue(changeset):
+            committed, ended = self._watch.commit(
+                lambda: self._backend.write(
+                    lambda connection: commit(connection, changeset, log=log, clock=clock)
+                )
             )
-        )
         self._feed.own.note(ended)
         return committed
 
@@ -124,12 +125,8 @@ class Ledger:
                 return None
             return commit(connection, changeset, log=log, clock=clock)
 
-        if not self._turns.acquire(WAIT):
-            raise Busy("too many decisions wait for their turn")
-        try:
+        with self._turns:
             done = self._watch.commit(lambda: self._backend.write(work))
-        finally:
-            self._turns.release()
         if done is None:
             return None
         committed, ended = done

@@ -10,6 +10,7 @@ it is not, everything is read anew.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,9 +24,11 @@ from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
 
+    from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
@@ -151,6 +154,11 @@ class MarkedLog:
 
     def begin_anew(self, connection: Connection) -> None:
         """See `Log`."""
+
+    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
+        """See `Log`. All writers are in one queue anyway."""
+        del changeset
+        return nullcontext()
 
     def shut_out(self, connection: Session) -> None:
         """See `Log`."""

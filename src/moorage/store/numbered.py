@@ -7,6 +7,7 @@ an order of commits that is known before they end, which one writer at a time gi
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_column, select, update
@@ -17,9 +18,11 @@ from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
 
+    from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
     from moorage.store.answers import Turn
     from moorage.store.batch import Batch
@@ -65,6 +68,11 @@ class NumberedLog:
 
     def begin_anew(self, connection: Connection) -> None:
         """See `Log`."""
+
+    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
+        """See `Log`. All writers are in one queue anyway."""
+        del changeset
+        return nullcontext()
 
     def shut_out(self, connection: Session) -> None:
         """See `Log`."""

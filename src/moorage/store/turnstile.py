@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from threading import Event, Lock
 
+from moorage.domain.errors import Busy
+
 
 class Turnstile:
     """First come, first served. The lock is handed over, never put down for a race."""
@@ -38,3 +40,24 @@ class Turnstile:
                 self._waiting.popleft().set()
             else:
                 self._taken = False
+
+
+class Queue:
+    """A turnstile as a context: who enters it waits until all before have left it."""
+
+    def __init__(self, patience: float) -> None:
+        """`patience` in seconds."""
+        self._turnstile = Turnstile()
+        self._patience = patience
+
+    def __enter__(self) -> None:
+        """Wait for the turn.
+
+        Raises:
+            Busy: it did not come in time.
+        """
+        if not self._turnstile.acquire(self._patience):
+            raise Busy("the ledger has too many writers at once")
+
+    def __exit__(self, *_: object) -> None:
+        self._turnstile.release()

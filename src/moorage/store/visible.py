@@ -14,25 +14,32 @@ to be another one, everything is read anew.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 import psycopg
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from moorage.domain.changes import BoundHeld, BoundOffers
 from moorage.store import tables
 from moorage.store.advisory import ALONE, begin
 from moorage.store.answers import Glance, News, Turn, commits
 from moorage.store.lapsed import Swept, sweep_all, sweep_of, who_lapsed
+from moorage.store.patience import WAIT
+from moorage.store.turnstile import Queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
 
+    from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
@@ -48,6 +55,9 @@ KEPT: Final = 50_000
 TRIM_EVERY: Final = 1_000
 """Each process cuts the log after so many of its commits."""
 _SWEPT_AT_ONCE: Final = 100
+_QUEUES: Final = 64
+"""For projects; some have to share one."""
+_NO_QUEUE: Final = nullcontext()
 
 _NOW: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _ASK: Final = """
@@ -205,6 +215,7 @@ class VisibleLog:
         self._line = line
         self._stubbornly = stubbornly
         self._commits = count(1)
+        self._queues = tuple(Queue(WAIT) for _ in range(_QUEUES))
 
     def belongs(self, connection: Session | Connection) -> bool:
         """See `Log`. In a copy from another server transactions had other numbers."""
@@ -214,6 +225,17 @@ class VisibleLog:
         """See `Log`."""
         for statement in _FORGET:
             connection.execute(statement)
+
+    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
+        """See `Log`. One commit at a time of those that count what a project holds.
+
+        In the database they would wait for each other as well, but each with a connection, and in
+        the way of whoever wants to be alone.
+        """
+        for one in changeset.changes:
+            if isinstance(one, BoundHeld | BoundOffers):
+                return self._queues[crc32(one.project_id.encode()) % len(self._queues)]
+        return _NO_QUEUE
 
     def shut_out(self, connection: Session) -> None:
         """See `Log`."""
