@@ -10,7 +10,7 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 
 from moorage.store.answers import Connections
 from moorage.store.pipeline import Wire
-from moorage.store.wires import Wires
+from moorage.store.wires import Permits, Wires
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,3 +82,14 @@ def test_after_the_end_what_comes_back_is_closed(wires: Wires) -> None:
     assert not lent.broken
     wires.give_back(lent)
     assert lent.broken
+
+
+def test_permits_come_back_whatever_became_of_the_work() -> None:
+    permits = Permits(1, patience=0.01)
+    with pytest.raises(LookupError), permits:
+        raise LookupError
+    with permits:
+        assert permits.taken() == 1
+        with pytest.raises(NoConnection), permits:
+            raise AssertionError("there was only one")
+    assert permits.taken() == 0

@@ -5,12 +5,15 @@ worker has looked at the list since.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.usecases.leases.conftest import World, described
 from tests.usecases.leases.test_ends_known import offered
 
+from moorage.domain.changes import Changeset, Committed, DeleteAllocations, ReplaceAllocations
+from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Infeasible
@@ -18,6 +21,7 @@ from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import HOUR, Period
 from moorage.domain.waitlist import EntryState
 from moorage.testing.service import OTHER, TENANT
+from moorage.usecases import settle
 from moorage.usecases.claim import Second
 from moorage.usecases.leases.asking import LeaseAsk
 from moorage.usecases.leases.cancel import cancel_lease
@@ -26,6 +30,7 @@ from moorage.usecases.redecide import claim_or_redecide
 from moorage.usecases.waitlist.enter import Wait, create_or_wait
 
 Make = Callable[..., World]
+RIVAL = Consumer("dddddddd-0000-4000-8000-000000000001", "other", "u", "INSTANCE")
 
 
 def waits(here: World, start: float, end: float, vcpu: int) -> str:
@@ -88,4 +93,44 @@ def test_an_active_lease_takes_its_turn_for_a_larger_place_too(world: Make) -> N
     second = Second(MemberName("web", 0), {"resources": {"VCPU": 8}})
     with pytest.raises(Infeasible):
         claim_or_redecide(here.service.parts, TENANT, lease.decision.id, second, here.naming())
+    assert state(here, entry) is EntryState.GRANTED
+
+
+class Quicker:
+    """The ledger; somebody is quicker than the first decision, and gone before it is alone."""
+
+    def __init__(self, here: World, then: Callable[[], None]) -> None:
+        self._here, self._then = here, then
+        self._acts = [self._take]
+
+    def _take(self) -> None:
+        change = ReplaceAllocations(RIVAL, {self._here.hosts[0]: {"VCPU": 12}}, None)
+        self._here.service.store.commit(Changeset((change,)))
+
+    def commit(self, changeset: Changeset) -> Committed:
+        if self._acts:
+            self._acts.pop()()
+        return self._here.service.store.commit(changeset)
+
+    def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
+        self._here.service.store.commit(Changeset((DeleteAllocations(RIVAL.uuid),)))
+        self._then()
+        return self._here.service.store.commit_alone(propose)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._here.service.store, name)
+
+
+def test_who_is_alone_lets_those_have_their_turn_who_wait(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease goes just before: whoever waited for its place gets it, not who was overtaken."""
+    monkeypatch.setattr(settle, "TURN", 1)
+    here = world(16)
+    first = here.lease(6, 8, vcpu=4)
+    entry = waits(here, 6, 8, vcpu=16)
+    store: Any = Quicker(here, lambda: cancel(here, first))
+    here.service.parts = replace(here.service.parts, store=store)
+    with pytest.raises(Infeasible):
+        here.ensemble(4)
     assert state(here, entry) is EntryState.GRANTED

@@ -1,0 +1,202 @@
+"""A rival who is quicker every time: a decision comes to an end all the same."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.scenarios.parallel_creates.test_contention import Uuids
+
+from moorage.domain.changes import (
+    Changeset,
+    Committed,
+    CreateProvider,
+    DeleteAllocations,
+    PutBookings,
+    PutInventories,
+    ReplaceAllocations,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import CapacityExceeded, Infeasible
+from moorage.domain.explain import Explanation
+from moorage.domain.period import Duration
+from moorage.domain.providers import Inventory
+from moorage.engine.problem import Outcome, Problem, Verdict
+from moorage.solver.cpsat import CpSat
+from moorage.solver.portfolio import Portfolio
+from moorage.store import Ledger, open_store
+from moorage.testing.service import TENANT
+from moorage.usecases.create_ensemble import create_ensemble
+from moorage.usecases.joint import Ask
+from moorage.usecases.limits import Limits
+from moorage.usecases.parts import Parts
+from moorage.usecases.proposal import Naming
+from moorage.usecases.settle import TURN
+from moorage.usecases.thinking import MOMENT
+
+HOSTS = tuple(str(UUID(int=number + 1)) for number in range(6))
+ROOM = 4
+BODY = {
+    "name": "shop",
+    "members": [{"name": "web", "count": 3, "resources": {"VCPU": ROOM}}],
+    "policies": [{"name": "apart", "type": "anti-affinity", "members": ["web"]}],
+}
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    else:
+        url = str(request.getfixturevalue(f"{request.param}_url"))
+    with closing(open_store(url)) as opened:
+        changes = [
+            change
+            for host in HOSTS
+            for change in (
+                CreateProvider(host, f"h{host[-1]}"),
+                PutInventories(host, (Inventory("VCPU", ROOM),), None),
+            )
+        ]
+        opened.commit(Changeset(tuple(changes)))
+        yield opened
+
+
+@dataclass
+class Rival:
+    """The ledger; before each commit of a decision somebody takes the very hosts it chose.
+
+    What that one had before is given back, so there is always room for the decision.
+    """
+
+    store: Ledger
+    tries: int = 10_000
+    """How often."""
+    everything: bool = False
+    """Whether, in the end, all hosts are taken and kept."""
+    late: list[BaseException | None] = field(default_factory=list)
+    """What became of tries while the decision was alone."""
+    had: list[str] = field(default_factory=list)
+    names: Iterator[int] = field(default_factory=lambda: count(1 << 64))
+
+    def commit(self, changeset: Changeset) -> Committed:
+        if self.tries and any(isinstance(one, PutBookings) for one in changeset.changes):
+            self.tries -= 1
+            self.take(changeset)
+        return self.store.commit(changeset)
+
+    def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
+        if self.everything:
+            self.give_back()
+            self.book(HOSTS)
+        rivals: list[Thread] = []
+
+        def proposed() -> Changeset | None:
+            changeset = propose()
+            if changeset is not None:
+                rivals.append(Thread(target=self.take_late, args=(changeset,)))
+                rivals[-1].start()
+                time.sleep(0.2)
+            return changeset
+
+        try:
+            return self.store.commit_alone(proposed)
+        finally:
+            for one in rivals:
+                one.join(30)
+
+    def take(self, changeset: Changeset) -> None:
+        self.give_back()
+        kept = [one for one in changeset.changes if isinstance(one, PutBookings)]
+        self.book({booking.provider for one in kept for booking in one.bookings})
+
+    def take_late(self, changeset: Changeset) -> None:
+        try:
+            self.take(changeset)
+        except CapacityExceeded as error:
+            self.late.append(error)
+        else:
+            self.late.append(None)
+
+    def give_back(self) -> None:
+        if self.had:
+            self.store.commit(Changeset(tuple(map(DeleteAllocations, self.had))))
+            self.had.clear()
+
+    def book(self, hosts: Any) -> None:
+        taken = []
+        for host in sorted(hosts):
+            consumer = Consumer(str(UUID(int=next(self.names))), "other", "u", "INSTANCE")
+            taken.append(ReplaceAllocations(consumer, {host: {"VCPU": ROOM}}, None))
+        self.store.commit(Changeset(tuple(taken)))
+        self.had += [one.consumer.uuid for one in taken]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+
+@dataclass
+class Leisurely:
+    """The real solver, that knows nothing where it has but a moment."""
+
+    solver: Portfolio
+    asked: list[Duration] = field(default_factory=list)
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        self.asked.append(time_limit)
+        if time_limit <= MOMENT:
+            return Outcome(Verdict.UNKNOWN, "leisurely")
+        return self.solver.solve(problem, time_limit=time_limit, seed=seed)
+
+
+def parts_of(rival: Rival, limits: Limits | None = None) -> Parts:
+    solver = Portfolio(CpSat())
+    return Parts(rival, solver, Uuids(), limits or Limits(), time.monotonic, time.sleep)
+
+
+def decide(parts: Parts) -> set[str]:
+    made = create_ensemble(parts, TENANT, read_ensemble(BODY), Ask(), Naming(parts.ids.uuid()))
+    assert made.decision is not None
+    return {place.host for place in made.decision.places.values()}
+
+
+@pytest.mark.parametrize("attempts", [25, 1], ids=["often", "once"])
+def test_a_decision_that_is_overtaken_each_time_comes_to_an_end(
+    store: Ledger, attempts: int
+) -> None:
+    rival = Rival(store)
+    before = rival.tries
+    hosts = decide(parts_of(rival, Limits(attempts=attempts)))
+    assert len(hosts) == 3
+    assert before - rival.tries == min(attempts, TURN - 1), "then it was alone"
+    assert [type(one) for one in rival.late] == [CapacityExceeded], "for once the rival was late"
+    kept = [booking.provider for _, booking in store.bookings() if booking.decision is not None]
+    assert set(kept) == hosts
+
+
+def test_what_takes_longer_than_a_moment_is_tried_beside_others_again(store: Ledger) -> None:
+    rival = Rival(store, tries=TURN - 1)
+    solver = Leisurely(Portfolio(CpSat()))
+    assert len(decide(replace(parts_of(rival), solver=solver))) == 3
+    assert MOMENT in solver.asked
+    assert solver.asked[-1] > MOMENT
+    assert rival.late == [], "alone nothing came of it"
+
+
+def test_that_there_is_no_room_is_told_with_the_reasons(store: Ledger) -> None:
+    """While it is alone nobody waits for the reasons: they are found afterwards."""
+    rival = Rival(store, everything=True)
+    with pytest.raises(Infeasible) as told:
+        decide(parts_of(rival))
+    explanation = told.value.explanation
+    assert isinstance(explanation, Explanation)
+    assert store.explanation(explanation.id)[0] == explanation
+    assert store.ensembles(project_id=None) == []
+    store.commit(Changeset((DeleteAllocations(rival.had.pop()),)))

@@ -1,0 +1,51 @@
+"""Commits that count what a project holds come one at a time: they wait without a connection."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from moorage.domain.changes import BoundHeld, Changeset, CreateProvider
+from moorage.domain.errors import Busy
+from moorage.store import open_store
+from moorage.store.turnstile import Queue
+
+CROWD = 30
+"""More than a process has connections."""
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('held project-a', 3))"
+
+
+def held(project: str) -> Changeset:
+    return Changeset((BoundHeld(project, 10, 1),))
+
+
+def test_a_crowd_of_one_project_leaves_connections_to_everybody_else(postgres_url: str) -> None:
+    with (
+        closing(open_store(postgres_url)) as store,
+        psycopg.connect(postgres_url) as stranger,
+        ThreadPoolExecutor(CROWD + 1) as many,
+    ):
+        stranger.execute(_LOCK)
+        waiting = [many.submit(store.commit, held("project-a")) for _ in range(CROWD)]
+        time.sleep(0.3)
+        assert not any(one.done() for one in waiting)
+        assert store.connections().in_use == 1
+        began = time.monotonic()
+        many.submit(store.commit, Changeset((CreateProvider("a", "a"),))).result(10)
+        many.submit(store.commit, held("project-b")).result(10)
+        assert time.monotonic() - began < 5
+        stranger.rollback()
+        for one in waiting:
+            one.result(10)
+
+
+def test_who_waits_too_long_is_told_to_come_again() -> None:
+    queue = Queue(0.01)
+    with queue, pytest.raises(Busy):
+        queue.__enter__()
+    with queue:
+        pass
