@@ -91,7 +91,8 @@ SERVICE: Final = (
         whole(1, 1000),
         "25",
         "N",
-        "How often a request is tried that others overtake, for as long as its time limit.",
+        "How often a request is tried that others overtake, for as long as its time limit;"
+        " a decision then once more, while others wait.",
     ),
     Setting(
         "hold_default",

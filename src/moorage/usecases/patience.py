@@ -32,13 +32,13 @@ class Patience:
 
     parts: Parts
     limit: Duration
-    """No new attempt begins so long after the first one was overtaken."""
+    """No new attempt beside others begins so long after the first one was overtaken."""
     attempts: int = 1
     _until: float = 0.0
     _dice: Random | None = None
 
     def pause(self) -> bool:
-        """Wait before the next attempt; False when there is to be none."""
+        """Wait before the next attempt; False when there is to be none beside others."""
         now = self.parts.stopwatch()
         if self._dice is None:
             self._dice = Random(self.parts.ids.uuid())  # noqa: S311 - parts those who collided

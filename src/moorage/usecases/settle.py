@@ -59,6 +59,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
     What others commit meanwhile matters only where the answer depends on it (see `reliance`). An
     answer that is overtaken is judged anew after a pause, and looked for anew only if it broke;
     if that happens again, then away from the hosts that others are busy with, where possible.
+    Every `TURN`th attempt, and the last one, is made while all others who write wait.
 
     Raises:
         Infeasible: no placement meets the request; the explanation is stored, unless
@@ -67,7 +68,7 @@ def settle(parts: Parts, proposal: Proposal, ask: Ask, naming: Naming, *, dry_ru
         LimitExceeded: the hold, or the project's held places.
         QuotaExceeded: the priority, or the held places.
         HoldExpired: the hold to go on with has lapsed meanwhile.
-        Busy: time ran out, or the ledger moved too often.
+        Busy: time ran out before an answer or a proof, or no turn came to write.
         ConcurrentUpdate: the ensemble or its decision changed meanwhile.
         WrongState: the places are a lease's, and this is not that lease's affair.
     """
