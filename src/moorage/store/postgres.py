@@ -46,7 +46,7 @@ _CONNECTIONS: Final = 16
 _WRITING: Final = 12
 """Of these those that write. A writer waits for others, so one that shuts them all out must find a
 connection to read by, and so must whoever it waits for in this process."""
-_KEPT: Final = 8
+_KEPT: Final = 16
 """Connections kept that nobody needs just now."""
 
 _LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"}) | STALE
