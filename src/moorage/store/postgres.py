@@ -46,8 +46,8 @@ _CONNECTIONS: Final = 16
 _WRITING: Final = 12
 """Of these those that write. A writer waits for others, so one that shuts them all out must find a
 connection to read by, and so must whoever it waits for in this process."""
-_KEPT: Final = 16
-"""Connections kept that nobody needs just now."""
+_KEPT: Final = _CONNECTIONS
+"""Connections kept that nobody needs just now: all, for a new one costs more than a claim."""
 
 _LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"}) | STALE
 """Serialization, deadlock; two births of one name; no room for locks; what was prepared is no
