@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import or_, select
 
 from moorage.domain.errors import NotFound
 from moorage.store import bodies, read, read_bookings, read_leases, states, tables, waiting
+from moorage.store.alone import commit_alone
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
 from moorage.store.patience import WAIT
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
     from moorage.store.answers import Connections
     from moorage.store.backends import Backend
     from moorage.store.codec import Shape
-    from moorage.store.own import Ended
-    from moorage.store.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Keepers, Named, Overrun
 
@@ -100,13 +100,8 @@ class Ledger:
         Raises:
             Busy: too many writers at once, or the database is away.
         """
-        log, clock = self._backend.log, self._clock
-        with log.queue(changeset):
-            committed, ended = self._watch.commit(
-                lambda: self._backend.write(
-                    lambda connection: commit(connection, changeset, log=log, clock=clock)
-                )
-            )
+        with self._backend.log.queue(changeset):
+            committed, ended = self._write(partial(commit, changeset=changeset))
         self._feed.own.note(ended)
         return committed
 
@@ -116,22 +111,15 @@ class Ledger:
         Raises:
             Busy: too many before it, too many writers at once, or the database is away.
         """
-        log, clock = self._backend.log, self._clock
-
-        def work(connection: Session) -> tuple[Committed, Ended] | None:
-            log.shut_out(connection)
-            changeset = propose()
-            if changeset is None:
-                return None
-            return commit(connection, changeset, log=log, clock=clock)
-
         with self._turns:
-            done = self._watch.commit(lambda: self._backend.write(work))
-        if done is None:
-            return None
-        committed, ended = done
-        self._feed.own.note(ended)
-        return committed
+            done = self._write(partial(commit_alone, propose=propose))
+        if done is not None:
+            self._feed.own.note(done[1])
+        return done and done[0]
+
+    def _write(self, work: Callable[..., T]) -> T:
+        known = partial(work, log=self._backend.log, clock=self._clock)
+        return self._watch.commit(lambda: self._backend.write(known))
 
     def provider(self, uuid: str) -> ResourceProvider:
         """See `Store`."""
