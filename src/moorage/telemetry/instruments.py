@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
+import struct
+import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest, values
@@ -31,6 +33,9 @@ _log = logging.getLogger(__name__)
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 """What the page is, for its header."""
 
+_LOOKS: Final = 10
+_MOMENT: Final = 0.02
+"""How often a file that was only half written is looked at again, and after how many seconds."""
 _WHERE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """How the library is told of the folder; it asks when its first value is made."""
 
@@ -61,13 +66,10 @@ class Metrics:
 
     def page(self, asked: Mapping[Row, Ask]) -> bytes:
         """Everything in the text form of Prometheus; what cannot be asked now is left out."""
-        shown = self._own
-        if self._folder is not None:
-            shown = CollectorRegistry()
-            MultiProcessCollector(shown, str(self._folder))  # type: ignore[no-untyped-call]
+        counted = generate_latest(self._own) if self._folder is None else _of_all(self._folder)
         asking = CollectorRegistry()
         asking.register(_Asking(asked))
-        return bytes(generate_latest(shown)) + bytes(generate_latest(asking))
+        return bytes(counted) + bytes(generate_latest(asking))
 
     def of(self, row: Row, *labels: str) -> Any:  # noqa: ANN401 - the library's classes
         """The instrument itself, for who uses it so often that it keeps it."""
@@ -80,6 +82,24 @@ class Metrics:
             instrument = self._rows[row.name]
             found = self._kept[key] = instrument.labels(*labels) if labels else instrument
         return found
+
+
+def _of_all(folder: Path) -> bytes:
+    """What all workers have counted.
+
+    A worker that just starts has a file without anything in it for a moment, and one that counts
+    something new has half of its name there: then all are read again.
+    """
+    for left in reversed(range(_LOOKS)):
+        shown = CollectorRegistry()
+        MultiProcessCollector(shown, str(folder))  # type: ignore[no-untyped-call]
+        try:
+            return bytes(generate_latest(shown))
+        except (struct.error, ValueError, RuntimeError, FileNotFoundError):
+            if not left:
+                raise
+            time.sleep(_MOMENT)
+    raise AssertionError
 
 
 class Ask(Protocol):
