@@ -48,13 +48,14 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
 - **The search** of wide trees: every combination that is a candidate is found one by one. Its
   time follows the candidates asked for, not those there are.
 - **Writes** check, write and log a commit in one transaction, and wait for the disk. Of a `PUT`
-  of an allocation on SQLite a quarter is the system: the flush (a tenth), eleven to twelve pages
-  written to the log, waking threads. A fifth is the HTTP server: reading a body takes it two more
-  turns between its threads. A tenth is SQLite itself. The rest is Python, half of it in the store,
-  and a twenty-fifth to bring the snapshot into step with what was booked. On PostgreSQL the
-  database's processes use a third, and a quarter of Python's part is speaking with them. Flushing
-  to a disk costs processor time too: with the database in memory (`TMPDIR=/dev/shm`) a `PUT` on
-  SQLite was 32 times, and loading a host on PostgreSQL 11 times cheaper than the reference's."""
+  of an allocation on SQLite a quarter is the system: the flush (a tenth), ten pages written to the
+  log (a twenty-fifth), the socket, waking a thread twice. A sixth is SQLite itself, a fiftieth the
+  HTTP transport. The rest is Python, half of it in the store, and a twenty-fifth to bring the
+  snapshot into step with what was booked. On PostgreSQL the database's processes use a third, and
+  a quarter of Python's part is speaking with them. Both lie on a disk here, whose flushes cost
+  processor time too. Where the targets are near, runs differ: a `PUT` on SQLite was 31 to 34 times
+  cheaper than the reference's in three runs, loading a host on PostgreSQL 9.3 to 10.2 times in
+  four."""
 
 LARGER: Final = """\
 Moorage alone, on SQLite: how cost grows with the fleet. `make bench-placement ARGS="--hosts
