@@ -23,7 +23,7 @@ _WHOLE: Final = 1024 * 1024
 """Bytes of a body that is sent in one piece. A larger piece would be copied on its way out into
 fresh memory each time, which costs more than sending it."""
 _PIECE: Final = 128 * 1024
-"""Bytes that are worth a turn of the event loop of their own."""
+"""Bytes that are worth being sent by themselves."""
 
 
 class Response:

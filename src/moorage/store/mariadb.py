@@ -48,9 +48,9 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _CONNECTIONS: Final = 16
+"""Transactions at a time per process; more only queue in the database instead of here."""
 _WRITING: Final = 12
 """Of these those that write; see the same in `postgres`."""
-"""Transactions at a time per process; more only queue in the database instead of here."""
 _OLD: Final = 45
 """Seconds after which an idle connection is made anew before it is used."""
 _OLDEST: Final = {"MariaDB": (10, 6), "MySQL": (8, 0)}
