@@ -106,7 +106,7 @@ providers = Table(
     metadata,
     Column("uuid", _UUID, primary_key=True),
     Column("name", _text(200), nullable=False, unique=True),
-    Column("parent", _UUID, index=True),
+    Column("parent", _UUID),
     Column("root", _UUID, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
@@ -118,7 +118,7 @@ inventories = Table(
     "inventories",
     metadata,
     Column("provider", _UUID, primary_key=True),
-    Column("resource_class", _NAME, primary_key=True, index=True),
+    Column("resource_class", _NAME, primary_key=True),
     Column("total", BigInteger, nullable=False),
     Column("reserved", BigInteger, nullable=False),
     Column("min_unit", BigInteger, nullable=False),
@@ -133,7 +133,7 @@ provider_traits = Table(
     "provider_traits",
     metadata,
     Column("provider", _UUID, primary_key=True),
-    Column("trait", _NAME, primary_key=True, index=True),
+    Column("trait", _NAME, primary_key=True),
     sqlite_with_rowid=False,
 )
 
@@ -141,7 +141,7 @@ provider_aggregates = Table(
     "provider_aggregates",
     metadata,
     Column("provider", _UUID, primary_key=True),
-    Column("aggregate", _UUID, primary_key=True, index=True),
+    Column("aggregate", _UUID, primary_key=True),
     sqlite_with_rowid=False,
 )
 

@@ -145,9 +145,10 @@ def delete_provider(batch: Batch, change: DeleteProvider) -> None:
     Raises:
         NotFound, ProviderHasChildren, ProviderInUse.
     """
-    batch.provider(change.uuid)
+    root = batch.provider(change.uuid).root
     connection = batch.connection
-    if connection.scalars(select(_p.uuid).where(_p.parent == change.uuid).limit(1)).first():
+    below = select(_p.uuid).where(_p.root == root, _p.parent == change.uuid).limit(1)
+    if connection.scalars(below).first() is not None:
         raise ProviderHasChildren(change.uuid)
     batch.purge()
     booked = select(tables.bookings.c.number).where(tables.bookings.c.provider == change.uuid)
