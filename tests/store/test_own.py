@@ -15,6 +15,7 @@ from sqlalchemy.sql import visitors
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
+    AdoptAllocations,
     Change,
     Changeset,
     CreateProvider,
@@ -28,6 +29,7 @@ from moorage.domain.changes import (
     ReplaceAllocations,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
+from moorage.domain.content import AllocationSet
 from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
 from moorage.domain.errors import MoorageError, NotFound
 from moorage.domain.period import Period
@@ -243,6 +245,14 @@ def test_whose_holds_are_is_seen_where_they_are(file: str) -> None:
         assert [said(one.snapshot()) for one in (store, other)] == [new, new]
 
 
+def test_so_they_are_where_its_allocations_are_adopted(file: str) -> None:
+    with closing(opened(file)) as store:
+        commit(store, hold("one", ["b"], LATER))
+        store.snapshot()
+        commit(store, adopt("one", ["a"], "another"))
+        assert said(store.snapshot()) == as_new(file)
+
+
 CONSUMERS = ("c0", "c1", "c2", "c3")
 PROJECTS = ("project", "another")
 TAGS = ("blue", "red")
@@ -273,6 +283,11 @@ def hold(consumer: str, places: list[str], until: int) -> PutBookings:
     return PutBookings(Consumer(consumer, "project"), tuple(bookings))
 
 
+def adopt(consumer: str, places: list[str], project: str) -> AdoptAllocations:
+    who = Consumer(consumer, project, "user", "INSTANCE", generation=3)
+    return AdoptAllocations((AllocationSet(who, {one: {"VCPU": 1} for one in places}),))
+
+
 _changes = st.one_of(
     st.builds(
         lambda consumer, places, project: put(consumer, *places, project=project),
@@ -280,6 +295,7 @@ _changes = st.one_of(
         _places,
         st.sampled_from(PROJECTS),
     ),
+    st.builds(adopt, _consumers, _places, st.sampled_from(PROJECTS)),
     st.builds(DeleteAllocations, _consumers),
     st.builds(hold, _consumers, _places, _until),
     st.builds(lambda one: DropBookings(frozenset({one})), _consumers),

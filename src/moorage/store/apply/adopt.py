@@ -25,7 +25,7 @@ from moorage.store.batch import chunks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Insert
+    from sqlalchemy import Insert, Row
 
     from moorage.domain.changes import AdoptAllocations, AdoptProviders
     from moorage.domain.content import AllocationSet
@@ -46,7 +46,10 @@ _SET_GENERATION = (
     .where(_p.uuid == bindparam("of"))
     .values(generation=bindparam("generation"))
 )
-_CONSUMERS = select(_c.uuid, _c.generation).where(_c.uuid.in_(bindparam("some", expanding=True)))
+_CONSUMERS = select(_c.uuid, _c.generation, _c.project_id).where(
+    _c.uuid.in_(bindparam("some", expanding=True))
+)
+_PLACES = select(_b.provider).where(_b.consumer.in_(bindparam("some", expanding=True))).distinct()
 _ALLOCATED = (
     select(_b.consumer)
     .where(_b.consumer.in_(bindparam("some", expanding=True)))
@@ -199,14 +202,7 @@ def adopt_allocations(batch: Batch, change: AdoptAllocations) -> None:
         InvalidDescription: a consumer without allocations, one given twice, an amount below 1.
     """
     _check_sets(batch, change.sets)
-    stored: dict[str, int] = {}
-    for some in chunks(one.consumer.uuid for one in change.sets):
-        found = batch.connection.execute(_CONSUMERS, {"some": some})
-        stored.update((row.uuid, row.generation) for row in found)
-    for some in chunks(stored):
-        owner = batch.connection.scalars(_ALLOCATED, {"some": some}).first()
-        if owner is not None:
-            raise ConsumerConflict(owner, expected=None, actual=stored[owner])
+    stored = _there(batch, change)
     fresh, known = [], []
     for one in change.sets:
         values: dict[str, Any] = {
@@ -222,11 +218,32 @@ def adopt_allocations(batch: Batch, change: AdoptAllocations) -> None:
     _insert(batch, _NEW_CONSUMERS, fresh)
     if known:
         batch.connection.execute(_UPDATE_CONSUMER, known)
+        # Whose their holds are, is read where these are.
+        moved = [row["of"] for row in known if row["project_id"] != stored[row["of"]].project_id]
+        for some in chunks(moved):
+            batch.swept.update(batch.connection.scalars(_PLACES, {"some": some}))
     _insert(
         batch,
         _NEW_BOOKINGS,
         [row for one in change.sets for booking in _bookings(batch, one) for row in booking],
     )
+
+
+def _there(batch: Batch, change: AdoptAllocations) -> dict[str, Row[Any]]:
+    """Those of the consumers that exist, for they have holds.
+
+    Raises:
+        ConsumerConflict: one has allocations.
+    """
+    stored: dict[str, Row[Any]] = {}
+    for some in chunks(one.consumer.uuid for one in change.sets):
+        found = batch.connection.execute(_CONSUMERS, {"some": some})
+        stored.update((row.uuid, row) for row in found)
+    for some in chunks(stored):
+        owner = batch.connection.scalars(_ALLOCATED, {"some": some}).first()
+        if owner is not None:
+            raise ConsumerConflict(owner, expected=None, actual=stored[owner].generation)
+    return stored
 
 
 def _check_sets(batch: Batch, sets: Sequence[AllocationSet]) -> None:
