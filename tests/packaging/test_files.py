@@ -112,10 +112,14 @@ def test_the_container_is_built_from_locks_and_runs_without_root() -> None:
     assert [what for word, what in steps if word == "FROM"] == ["${BASE} AS build", "${BASE}"]
     [base] = [what for word, what in steps if word == "ARG"]
     assert re.fullmatch(r"BASE=python:3\.\d+-slim", base), "a plain name, without a registry"
-    assert [what for word, what in steps if word == "USER"] == ["moorage"]
+    [user] = [what for word, what in steps if word == "USER"]
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user), "numbers, which Kubernetes can tell from root"
+    let_through = (ROOT / ".dockerignore").read_text().splitlines()
+    assert [line for line in let_through if line and line[0] != "#"][0] == "*"
     for word, what in steps:
         if word == "COPY" and not what.startswith("--from"):
-            missing = [name for name in what.split()[:-1] if not (ROOT / name).exists()]
-            assert not missing
+            names = what.split()[:-1]
+            assert [name for name in names if not (ROOT / name).exists()] == []
+            assert [name for name in names if f"!{name.rstrip('/')}" not in let_through] == []
         for install in re.findall(r"pip \S*.*?install ([^&]*)", what) if word == "RUN" else ():
             assert "--require-hashes" in install or "--no-index --no-deps" in install
