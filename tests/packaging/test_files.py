@@ -115,7 +115,7 @@ def test_the_container_is_built_from_locks_and_runs_without_root() -> None:
     [user] = [what for word, what in steps if word == "USER"]
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user), "numbers, which Kubernetes can tell from root"
     let_through = (ROOT / ".dockerignore").read_text().splitlines()
-    assert [line for line in let_through if line and line[0] != "#"][0] == "*"
+    assert next(line for line in let_through if line and line[0] != "#") == "*"
     for word, what in steps:
         if word == "COPY" and not what.startswith("--from"):
             names = what.split()[:-1]
