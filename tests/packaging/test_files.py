@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from moorage.cli.output import USAGE
 from moorage.telemetry import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +48,18 @@ def test_the_unit_leaves_little_open() -> None:
     found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", judged.stdout)
     assert found is not None, judged.stdout + judged.stderr
     assert float(found[1]) <= MOST_EXPOSED
+
+
+def test_the_unit_starts_until_the_database_is_there_and_not_with_a_bad_setting() -> None:
+    text = (PACKAGING / "systemd" / "moorage.service").read_text()
+    told = dict(re.findall(r"^(\w*(?:Start|Restart)\w*)=(.*)$", text, re.MULTILINE))
+    del told["ExecStart"]
+    assert told == {
+        "StartLimitIntervalSec": "0",
+        "Restart": "on-failure",
+        "RestartSec": "1",
+        "RestartPreventExitStatus": str(USAGE),
+    }
 
 
 def test_haproxy_understands_its_file(tmp_path: Path) -> None:
