@@ -44,7 +44,7 @@ _PLACES = (
     *("/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/sbin", "/usr/local/bin"),
     *("/usr/local/mysql/bin", "/opt/homebrew/bin"),
 )
-_USER = "moorage_test"
+USER = "moorage_test"
 FAST: tuple[str, ...] = (
     # What is killed in these tests is processes, never the machine: the page cache survives.
     "--innodb-flush-log-at-trx-commit=2",
@@ -62,12 +62,12 @@ def find(*names: str) -> str | None:
 
 
 @cache
-def _server() -> str | None:
+def program() -> str | None:
     return find("mariadbd", "mysqld")
 
 
 @cache
-def _is_mariadb(server: str) -> bool:
+def is_mariadb(server: str) -> bool:
     told = subprocess.run([server, "--no-defaults", "--version"], capture_output=True, check=True)
     return b"MariaDB" in told.stdout
 
@@ -103,8 +103,8 @@ def _kill(url: str, database: str | None, most: int) -> None:
 class MariadbServer:
     """One server with its own data, which can be killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
-        found = _server()
+    def __init__(self, folder: Path, *, copied_from: MariadbServer | None = None) -> None:
+        found = program()
         assert found is not None
         self._program, self._folder = found, folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -115,14 +115,17 @@ class MariadbServer:
         for one in (folder, self._data):
             give(one)
         self._first.write_text(
-            f"CREATE USER IF NOT EXISTS '{_USER}'@'%';\n"
-            f"GRANT ALL PRIVILEGES ON *.* TO '{_USER}'@'%' WITH GRANT OPTION;\n"
+            f"CREATE USER IF NOT EXISTS '{USER}'@'%';\n"
+            f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n"
         )
-        self._make_data()
+        if copied_from is None:
+            self._make_data()
+        else:
+            subprocess.run(["cp", "-Rp", f"{copied_from._data}/.", self._data], check=True)
 
     def _make_data(self) -> None:
         words = [self._program, "--no-defaults", f"--datadir={self._data}", "--initialize-insecure"]
-        if _is_mariadb(self._program):
+        if is_mariadb(self._program):
             install = find("mariadb-install-db", "mysql_install_db")
             assert install is not None, f"{self._program} without mariadb-install-db"
             words = [install, "--no-defaults", f"--datadir={self._data}", "--skip-test-db"]
@@ -134,34 +137,48 @@ class MariadbServer:
     @property
     def url(self) -> str:
         """Of the server's own database, by a user who may do everything."""
-        return f"mysql://{_USER}@127.0.0.1:{self.port}/mysql"
+        return f"mysql://{USER}@127.0.0.1:{self.port}/mysql"
 
     def start(self) -> None:
+        self._launch()
+        self.wait()
+
+    def _launch(self, *more: str) -> None:
         words = [self._program, "--no-defaults", f"--datadir={self._data}", *FAST]
         words += [f"--port={self.port}", "--bind-address=127.0.0.1", "--skip-log-bin"]
         words += [f"--socket={self._folder}/socket", f"--pid-file={self._folder}/pid"]
         words += [f"--tmpdir={self._folder}", f"--init-file={self._first}"]
-        if not _is_mariadb(self._program):
+        if not is_mariadb(self._program):
             words += ["--mysqlx=OFF"]
+        words += more
         with self._log.open("ab") as log:
             # In a session of its own: Ctrl-C is for the tests, which end it themselves.
             self._process = subprocess.Popen(
-                words, user=user(), stdout=log, stderr=log, cwd="/", start_new_session=True
+                words,
+                user=user(),
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                env={**os.environ, "PATH": f"{self._folder}{os.pathsep}{os.environ['PATH']}"},
             )
         guard(self._process)
-        self._wait()
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
         """Until it lets somebody in."""
         deadline = time.monotonic() + 60
         while True:
             try:
-                connected(self.url).close()
+                self._greet()
             except pymysql.Error:
                 assert time.monotonic() < deadline, self._log.read_text()[-2000:]
                 time.sleep(0.02)
             else:
                 return
+
+    def _greet(self) -> None:
+        """Return if it serves."""
+        connected(self.url).close()
 
     def restart(self) -> None:
         """As after a kill of the machine's power, but for what the kernel had still to write."""
@@ -176,13 +193,20 @@ class MariadbServer:
         """One of the server's own client programs, connected to it."""
         found = find(program)
         assert found is not None, f"no {program} beside the server"
-        where = ("--host=127.0.0.1", f"--port={self.port}", f"--user={_USER}")
+        where = ("--host=127.0.0.1", f"--port={self.port}", f"--user={USER}")
         subprocess.run([found, "--no-defaults", *where, *words], check=True, timeout=60, **more)
+
+    def stop(self) -> None:
+        """Tell it to end in good order."""
+        self._end(signal.SIGTERM)
 
     def end(self) -> None:
         """Kill it: the data is thrown away, or what is left is the point."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, sign: signal.Signals) -> None:
         if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
+            self._process.send_signal(sign)
             self._process.wait(30)
             released(self._process)
             self._process = None
@@ -261,7 +285,7 @@ def mariadb_databases() -> Iterator[Databases]:
         yield databases
         databases.close()
         return
-    if _server() is None:
+    if program() is None:
         pytest.skip(NONE_FOUND)
     with running_server() as server:
         yield Databases(server.url)
@@ -278,7 +302,7 @@ def mariadb_url(mariadb_databases: Databases) -> Iterator[str]:
 @pytest.fixture
 def mariadb_server() -> Iterator[MariadbServer]:
     """A server of the test's own, to be killed; never the one a URL names."""
-    if _server() is None:
+    if program() is None:
         pytest.skip(NONE_FOUND)
     with running_server() as server:
         yield server

@@ -14,6 +14,10 @@ transaction.
 A connection that breaks is replaced, and what was not finished is done anew. If it broke in the
 middle of COMMIT, the log is asked what became of the transaction: a commit is never done twice and
 never reported lost when it was not.
+
+In a Galera cluster a lock holds on one node only. Of two commits on two nodes the cluster takes
+one: every commit moves the ledger's row, so they always collide, and the other is done anew. A
+transaction begins when its node has everything that was acknowledged anywhere (ADR-0018).
 """
 
 from __future__ import annotations
@@ -29,7 +33,8 @@ from sqlalchemy.exc import DBAPIError
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store.answers import Connections
 from moorage.store.bundle import FLAGS, BundleSession
-from moorage.store.mariadb_log import MARK, Line, MarkedLog, is_logged
+from moorage.store.mariadb_hosts import connect_to_first, without_hosts
+from moorage.store.mariadb_log import MARK, Line, Mark, MarkedLog, logged
 from moorage.store.patience import WAIT, Patience, cannot_go_on, sentence, stubbornly
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
@@ -64,11 +69,11 @@ _GONE: Final = frozenset(
         *(1040, 1203, 1226),  # too many connections
         *(1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 4031),  # shutdown, cut, killed, idle
         *(2002, 2003, 2005, 2006, 2013, 2014, 2055),  # as the driver sees it
-        1047,  # a node that has left its cluster
+        1180,  # a node that lost its cluster during a COMMIT
     }
 )
-_DEMOTED: Final = frozenset({1290, 1836})
-"""A server that only reads: no primary any more."""
+_DEMOTED: Final = frozenset({1290, 1836, 1047})
+"""A server that only reads: no primary any more; a node that has lost its cluster."""
 _FULL: Final = frozenset({1021, 1026, 1114})
 """The disk, or what the server may use of it."""
 _REFUSED: Final = frozenset({1044, 1045, 1046, 1049, 1142, 1251, 1698, 2054, 2059, 2061})
@@ -86,6 +91,9 @@ _IDLE: Final = {
     "MariaDB": f"SET SESSION idle_transaction_timeout = {int(WAIT)}",
     "MySQL": "SET SESSION wait_timeout = 60",
 }
+_CLUSTERED: Final = "SHOW VARIABLES LIKE 'wsrep_on'"
+_CAUSAL: Final = "SET SESSION wsrep_sync_wait = 7"
+"""Whatever a transaction begins with waits for what this node has been sent."""
 _COLLATION: Final = {"MariaDB": "utf8mb4_nopad_bin", "MySQL": "utf8mb4_0900_bin"}
 """By code points, and `a` is not `a ` (as it is in utf8mb4_bin)."""
 _COLLATED: Final = "SELECT @@collation_database"
@@ -135,7 +143,8 @@ class MariadbBackend:
 
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
-        return self._stubbornly(lambda: self._writing(work))
+        doubtful: dict[Mark, T] = {}
+        return self._stubbornly(lambda: self._writing(work, doubtful))
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`.
@@ -205,7 +214,8 @@ class MariadbBackend:
         try:
             yield lent
         except DBAPIError as error:
-            if error.connection_invalidated:
+            # A node that has lost its cluster refuses the ROLLBACK as well.
+            if error.connection_invalidated or _number(error) in _DEMOTED:
                 lent.invalidate(error)
             raise
         finally:
@@ -219,29 +229,28 @@ class MariadbBackend:
             finally:
                 session.take_back()
 
-    def _writing(self, work: Callable[[Session], T]) -> T:
+    def _writing(self, work: Callable[[Session], T], doubtful: dict[Mark, T]) -> T:
+        """`doubtful` are attempts before this one of whose COMMIT nobody knows, and results."""
         with self._writers, self._lent() as lent:
             session = BundleSession(lent.driver_connection, self._speech)
             try:
+                for done in logged(session, doubtful):
+                    session.take_back()
+                    return doubtful[done]
                 result = work(session)
             except BaseException:
                 session.take_back()
                 raise
-            mark = session.info.get(MARK)
+            mark: Mark | None = session.info.get(MARK)
             try:
                 session.commit()
             except DBAPIError as error:
-                if mark is None or not error.connection_invalidated:
+                if mark is not None and _number(error) not in _COLLIDED:
+                    doubtful[mark] = result
+                if not error.connection_invalidated:
                     session.take_back()
-                    raise
-                lent.invalidate(error)
-                broken = error
-            else:
-                return result
-        # The number alone would not do: a crash may have wiped it out, and another commit got it.
-        if self.read(lambda session: is_logged(session, mark)):
+                raise
             return result
-        raise broken  # and be tried again: it left nothing behind
 
     def _upgrading(self, work: Callable[[Connection], None]) -> None:
         with self._engine.connect() as connection:
@@ -288,7 +297,7 @@ def _bear(error: DBAPIError, patience: Patience) -> None:
         DBAPIError: the error itself, which no repetition mends.
     """
     number = _number(error)
-    if number in _COLLIDED and patience.part():
+    if number in _COLLIDED and patience.part_farther():
         return
     if number in _LATE | _COLLIDED:
         raise Busy("the ledger has too many writers at once") from error
@@ -315,7 +324,7 @@ def _bear_at_first(error: DBAPIError, patience: Patience) -> None:
 
 def _engine(url: URL) -> Engine:
     # One name for both kinds, which the migrations tell from others.
-    url = url.set(drivername="mysql+pymysql")
+    url, hosts = without_hosts(url.set(drivername="mysql+pymysql"))
     lively = {name: value for name, value in _LIVELY.items() if name not in url.query}
     engine = create_engine(
         url.update_query_dict(lively),
@@ -337,5 +346,10 @@ def _engine(url: URL) -> Engine:
         with connection.cursor() as cursor:
             cursor.execute(_SETTINGS)
             cursor.execute(_IDLE[kind])
+            cursor.execute(_CLUSTERED)
+            if (cursor.fetchone() or ("", "OFF"))[1] == "ON":
+                cursor.execute(_CAUSAL)
 
+    if hosts:
+        connect_to_first(engine, hosts)
     return engine

@@ -23,7 +23,7 @@ from moorage.store.answers import Glance, News, Turn, commits
 from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
@@ -229,10 +229,19 @@ def _since(connection: Session, revision: int) -> list[_Row]:
     return [_Row(*row) for row in connection.exec_driver_sql(_SINCE, (revision,))]
 
 
-def is_logged(connection: Session, mark: Mark) -> bool:
-    """Whether a commit happened; waits until its transaction, if it still runs, has ended."""
-    connection.execute(_ENTER).one()
-    return bool(connection.exec_driver_sql(_LOGGED, tuple(mark)).scalar_one())
+def logged(connection: Session, marks: Collection[Mark]) -> Iterator[Mark]:
+    """Those of them whose commits happened; waits until their transactions, if any runs, ended.
+
+    Asked in the transaction that does the work anew, where it must be done anew. Of a node of
+    Galera that was lost a commit may still come, and its lock is not known here: then one of the
+    two is refused, for both move the ledger's row.
+    """
+    if marks:
+        connection.execute(_ENTER).one()
+    for mark in marks:
+        # The number alone would not do: a crash may have wiped it out, and another commit got it.
+        if connection.exec_driver_sql(_LOGGED, tuple(mark)).scalar_one():
+            yield mark
 
 
 def _follows(cursor: Mark, found: Iterable[_Row], log_start: int) -> bool:

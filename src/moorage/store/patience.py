@@ -45,6 +45,8 @@ class Patience:
 
     def __init__(self) -> None:
         self._attempts = ATTEMPTS
+        self._lost_at: float | None = None
+        self._apart = 0.02
         self._deadline: float | None = None
         self._pause = 0.02
 
@@ -54,6 +56,15 @@ class Patience:
         if self._attempts:
             time.sleep(random.uniform(0, 0.02))  # noqa: S311 - only to part them
         return self._attempts > 0
+
+    def part_farther(self) -> bool:
+        """As `part`, where there is no queue: with every loss more, until a turn is overdue."""
+        now = time.monotonic()
+        if self._lost_at is None:
+            self._lost_at = now
+        time.sleep(random.uniform(0, self._apart))  # noqa: S311 - only to part them
+        self._apart = min(self._apart * 2, 0.3)
+        return now < self._lost_at + WAIT
 
     def wait_for_database(self, error: DBAPIError) -> None:
         """Sleep a little.

@@ -32,7 +32,7 @@ def test_services_go_on_and_nothing_acknowledged_is_lost(
     found = soak(
         tmp_path,
         postgres_pair.make("moorage"),
-        plan,
+        plan=plan,
         restart=postgres_pair.fail_over_and_replace,
     )
     told = as_markdown(found, kind="failover", command=())

@@ -32,7 +32,7 @@ from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 _SERVERS = {"postgresql": postgres, "mariadb": mariadb}
 
@@ -62,13 +62,13 @@ def prepare(store: Ledger) -> None:
 
 
 @contextmanager
-def replicas(folder: Path, database: str, count: int) -> Iterator[list[Replica]]:
-    """Services on one database, all of them up."""
+def replicas(folder: Path, databases: Sequence[str], count: int) -> Iterator[list[Replica]]:
+    """Services on one database, all of them up; with several URLs of it each takes the next."""
     found = []
     for number in range(count):
         own = folder / f"replica{number}"
         own.mkdir()
-        found.append(Replica(own, database))
+        found.append(Replica(own, databases[number % len(databases)]))
     try:
         for one in found:
             one.start()
@@ -81,13 +81,19 @@ def replicas(folder: Path, database: str, count: int) -> Iterator[list[Replica]]
 
 
 def soak(
-    folder: Path, database: str, plan: Plan, *, restart: Callable[[], None] | None = None
+    folder: Path,
+    *databases: str,
+    plan: Plan,
+    restart: Callable[[], None] | None = None,
 ) -> Soaked:
-    """Run it and judge it; `restart` crashes the database's server and starts it again."""
-    store = open_store(database)
+    """Run it and judge it; `restart` crashes the database's server and starts it again.
+
+    Several URLs are of one database, each of another of its nodes.
+    """
+    store = open_store(databases[0])
     prepare(store)
     stop, killing = Event(), plan.kills_per_minute > 0
-    with replicas(folder, database, plan.services) as served:
+    with replicas(folder, databases, plan.services) as served:
         clients = [
             Client(number, served, random.Random(f"{plan.seed}-{number}"), killing)
             for number in range(plan.clients)
@@ -140,7 +146,7 @@ def main() -> int:
                 database, restart = module.Databases(own.url).empty(), own.restart
             elif database == "sqlite":
                 database = f"sqlite:///{name}/ledger.db"
-            found = soak(Path(name), database, plan, restart=restart)
+            found = soak(Path(name), database, plan=plan, restart=restart)
     text = as_markdown(found, kind=asked.database.partition(":")[0], command=_repeatable(asked))
     print(text)  # noqa: T201 - a command's result
     if asked.report is not None:

@@ -32,7 +32,7 @@ def test_nothing_is_lost_nor_overbooked_nor_seen_late(
         database = str(request.getfixturevalue(f"{kind}_url"))
     seconds = 6 if kills else 3  # what is killed needs some of its time to come back
     plan = Plan(seconds=seconds, clients=12, services=2, kills_per_minute=kills)
-    found = soak(tmp_path, database, plan, restart=restart)
+    found = soak(tmp_path, database, plan=plan, restart=restart)
     told = as_markdown(found, kind=kind, command=())
     assert not found.wrong, told
     assert found.done["PUT allocations 204"] > 20, told

@@ -1,0 +1,142 @@
+"""Moorage on a Galera cluster: every replica its own node, or all one that is lost (ADR-0018)."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.scenarios.soak.killing import DATABASE
+from tests.scenarios.soak.report import as_markdown
+from tests.scenarios.soak.soak import Plan, soak
+from tests.servers.proxy import ON_MARIADB, Proxy
+
+from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.consumers import Consumer
+from moorage.domain.errors import CapacityExceeded
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.servers.galera import Cluster
+
+pytestmark = [pytest.mark.slow, pytest.mark.process]
+
+
+def host(store: Ledger, total: int) -> None:
+    stock = PutInventories("a", (Inventory("VCPU", total),), None)
+    store.commit(Changeset((CreateProvider("a", "a"), stock)))
+
+
+def claim(store: Ledger, consumer: str) -> None:
+    """A new consumer: a second commit of the same would be a conflict."""
+    change = ReplaceAllocations(Consumer(consumer), {"a": {"VCPU": 1}}, None)
+    store.commit(Changeset((change,)))
+
+
+def used(store: Ledger) -> int:
+    return int(store.snapshot().classes["VCPU"].used.sum())
+
+
+def test_every_replica_may_have_its_own_node(tmp_path: Path, cluster: Cluster) -> None:
+    """The soak judges: what one acknowledged the others show at once, and nothing is overbooked."""
+    urls = cluster.urls(cluster.make())
+    found = soak(tmp_path, *urls, plan=Plan(seconds=3, clients=8, services=3))
+    told = as_markdown(found, kind="galera", command=())
+    assert not found.wrong, told
+    assert found.done["PUT allocations 204"] > 20, told
+    assert found.looked > 3, told
+
+
+def test_the_last_units_go_to_as_many_on_whatever_node(cluster: Cluster) -> None:
+    """Each looks at its own node right after, and at that of another."""
+    with ExitStack() as stack:
+        urls = cluster.urls(cluster.make())
+        stores = [stack.enter_context(closing(open_store(url))) for url in urls]
+        host(stores[0], 5)
+
+        def want(number: int) -> bool:
+            try:
+                claim(stores[number % 3], f"c{number}")
+            except CapacityExceeded:
+                return False
+            return stores[(number + 1) % 3].consumer(f"c{number}") is not None
+
+        with ThreadPoolExecutor(12) as pool:
+            won = list(pool.map(want, range(12)))
+        assert sum(won) == 5
+        assert [used(one) for one in stores] == [5, 5, 5]
+
+
+def test_a_read_anywhere_sees_what_was_acknowledged_anywhere(cluster: Cluster) -> None:
+    """Without `wsrep_sync_wait` one of ten of them is late."""
+    with ExitStack() as stack:
+        urls = cluster.urls(cluster.make())
+        stores = [stack.enter_context(closing(open_store(url))) for url in urls]
+        host(stores[0], 1_000)
+        for number in range(100):
+            writer, reader = stores[number % 3], stores[(number + 1) % 3]
+            claim(writer, f"c{number}")
+            assert reader.consumer(f"c{number}") is not None
+            assert used(reader) == number + 1
+
+
+def test_a_commit_whose_end_nobody_heard_is_looked_up_on_the_next_node(cluster: Cluster) -> None:
+    """And done there if it did not come through: once, either way."""
+    database = cluster.make()
+    first, second = cluster.nodes[:2]
+    with closing(open_store(cluster.urls(database)[2])) as looking:
+        host(looking, 1_000)
+        for number in range(8):
+            with Proxy(first.port, ON_MARIADB) as proxy:
+                url = cluster.url(database, proxy.port, second.port)
+                with closing(open_store(url)) as store:
+                    proxy.cut = "after" if number % 2 else "before"
+                    proxy.deaf = True
+                    claim(store, f"c{number}")
+                assert proxy.cuts == 1
+            assert used(looking) == number + 1
+
+
+def test_a_node_that_lost_the_others_is_left(cluster: Cluster) -> None:
+    """A partition: it refuses even to read. What was in the middle goes on at the next node."""
+    database = cluster.make()
+    first, second = cluster.nodes[:2]
+    with (
+        closing(open_store(cluster.url(database))) as store,
+        closing(open_store(cluster.urls(database)[1])) as other,
+    ):
+        host(store, 1_000)
+        cut = Thread(target=first.isolate, kwargs={"alone": True})
+        cut.start()
+        done, until = 0, time.monotonic() + 5
+        while time.monotonic() < until:
+            claim(store, f"c{done}")
+            done += 1
+        cut.join()
+        assert not first.serves()
+        assert second.serves()
+        assert used(other) == used(store) == done > 10
+        first.isolate(alone=False)
+
+
+def test_the_node_in_use_is_killed(tmp_path: Path, cluster: Cluster) -> None:
+    """All replicas use the first; it is killed under load, and comes back."""
+    victims = iter(cluster.nodes)
+
+    def kill() -> None:
+        victim = next(victims)
+        victim.end()
+        victim.start()
+
+    plan = Plan(seconds=8, clients=8, services=2, kills_per_minute=30, aims=(DATABASE,))
+    found = soak(tmp_path, cluster.url(cluster.make()), plan=plan, restart=kill)
+    told = as_markdown(found, kind="galera", command=())
+    assert not found.wrong, told
+    assert found.kills[DATABASE] > 0, told
+    assert found.done["PUT allocations 204"] > 20, told
