@@ -81,6 +81,7 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
                 probe.wait_for_answer, config.host, port, encrypted=config.tls is not None
             ),
             on_ready=partial(announce, line),
+            on_end=listener.close,  # whoever comes now is refused, not left waiting for nobody
         ).run()
     _settle(settings.database)
     return ended

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -19,10 +19,13 @@ from moorage.http.config import Wire
 from moorage.http.server import serve
 
 def application(environ, start_response):
+    if environ["PATH_INFO"] == "/small":
+        start_response("200 OK", [])
+        return [b"small"]
     start_response("200 OK", [("content-length", "{SIZE}")])
     return [b"x" * {SIZE}] if environ["PATH_INFO"] == "/whole" else iter([b"x" * {SIZE // 32}] * 32)
 
-wire = Wire(connections=10, threads=2, idle_seconds=60, body_seconds=60)
+wire = Wire(connections=4, threads=2, idle_seconds=60, body_seconds=60)
 serve(application, int(sys.argv[1]), wire=wire)
 """
 
@@ -80,4 +83,61 @@ def test_a_signal_at_any_step_of_its_waiting_ends_it() -> None:
         listener.settimeout(0)
         words = [sys.executable, "-c", INTERRUPTED, str(listener.fileno())]
         with ending(subprocess.Popen(words, pass_fds=[listener.fileno()])) as served:
+            assert served.wait(30) == 0
+
+
+SMALL = b"GET /small HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@pytest.mark.process
+def test_who_was_connected_before_the_end_is_answered_and_who_comes_later_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        place = listener.getsockname()
+        words = [sys.executable, "-c", PROGRAM, str(listener.fileno())]
+        with ending(subprocess.Popen(words, pass_fds=[listener.fileno()])) as served:
+            with socket.create_connection(place, timeout=60) as client:
+                client.sendall(SMALL)
+                assert client.recv(1000).endswith(b"small")
+            listener.close()
+            served.send_signal(signal.SIGSTOP)  # nobody accepts
+            with socket.create_connection(place, timeout=60) as client:
+                client.sendall(SMALL)
+                served.send_signal(signal.SIGTERM)
+                served.send_signal(signal.SIGCONT)
+                assert b"connection: close" in client.makefile("rb").read()
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(place, timeout=60)
+            assert served.wait(30) == 0
+
+
+@pytest.mark.process
+def test_a_newcomer_gets_the_place_that_was_unused_for_longest() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as opened:
+        listener.settimeout(0)
+
+        def client(sent: bytes = b"") -> socket.socket:
+            made = socket.create_connection(listener.getsockname(), timeout=60)
+            opened.enter_context(made).sendall(sent)
+            return made
+
+        words = [sys.executable, "-c", PROGRAM, str(listener.fileno())]
+        with ending(subprocess.Popen(words, pass_fds=[listener.fileno()])) as served:
+            begun, busy = client(SMALL[:20]), client(SMALL[:5] + b"whole" + SMALL[10:])
+            first, second = client(SMALL), client(SMALL)
+            for each in (first, second):
+                assert each.recv(1000).endswith(b"small")
+            first.sendall(SMALL)
+            assert first.recv(1000).endswith(b"small")
+            newcomer = client(SMALL)
+            assert newcomer.recv(1000).endswith(b"small")
+            assert second.recv(1000) == b""
+            first.sendall(SMALL)
+            begun.sendall(SMALL[20:])
+            assert first.recv(1000).endswith(b"small")
+            assert begun.recv(1000).endswith(b"small")
+            received = 0
+            while received < SIZE:
+                received += len(busy.recv(1 << 20))
+            served.send_signal(signal.SIGTERM)
             assert served.wait(30) == 0

@@ -83,7 +83,8 @@ class App:
         return [b"kept"]
 
     def nothing(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
-        start_response("204 No Content", [])
+        code, _, length = environ["QUERY_STRING"].partition("-")
+        start_response(f"{code} Nothing", [("Content-Length", length)] if length else [])
         return []
 
     def whole(self, environ: Environ, start_response: StartResponse) -> list[bytes]:

@@ -2,8 +2,8 @@
 
 Every HTTP worker inherits that socket: with one of their own each (SO_REUSEPORT) a second `moorage
 serve` on the same port would share it silently, and connections would be lost while a worker is
-replaced. The main thread accepts connections, ends those that have been idle for too long, and
-waits to be told to stop; a crew of threads does the rest.
+replaced. The main thread accepts connections, ends those that have been idle for too long or whose
+place a newcomer needs, and waits to be told to stop; a crew of threads does the rest.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _OWN_FILES: Final = 512
 _ROUND_SECONDS: Final = 0.5
 """How often connections that have been idle for too long are looked for."""
 _TICK: Final = 0.02
+_YIELDING: Final = 100
+"""Of so many places one is made free at a time: looking for the oldest costs a look at all."""
 _QUIET_SECONDS: Final = 0.3
 """How long nothing must run before a server that was told to stop leaves its connections."""
 
@@ -45,9 +47,9 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
     """Serve until SIGTERM; requests that run then are finished first, and their answers sent.
 
     A client that holds a connection without a request does not delay the end.
-    `descriptor` is a listening TCP socket; `wire` has the bounds of connections and threads.
-    Threads are made as they are needed. With `tls` it speaks HTTPS. Must be called in the main
-    thread.
+    `descriptor` is a listening TCP socket, closed as soon as it is told to stop; `wire` has the
+    bounds of connections and threads. Threads are made as they are needed. With `tls` it speaks
+    HTTPS. Must be called in the main thread.
 
     Raises:
         OSError: the certificate or its key cannot be used.
@@ -56,10 +58,11 @@ def serve(application: Application, descriptor: int, *, wire: Wire, tls: Tls | N
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the supervisor to act on
     service = Service(application, wire)
     crew = Crew(wire.threads)
-    with socket.socket(fileno=os.dup(descriptor)) as listener:
+    with socket.socket(fileno=descriptor) as listener:
         door = _Door(listener, service, crew, None if tls is None else _context(tls))
         door.admit_until(told)
-    service.ending = True
+        service.ending = True
+        door.admit_waiting()
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < _QUIET_SECONDS or not crew.leave():
         time.sleep(_TICK)
@@ -97,31 +100,43 @@ class _Door:
         waits = select.poll()
         waits.register(told, select.POLLIN)
         waits.register(self._listener, select.POLLIN)
-        is_open, due = True, 0.0
+        waited, due = False, 0.0
         while True:
-            if is_open != (len(self._crew) < self._room):
-                is_open = not is_open
-                waits.modify(self._listener, select.POLLIN if is_open else 0)
-            ready = dict(waits.poll((_ROUND_SECONDS if is_open else _TICK) * 1000))
+            ready = dict(waits.poll(_ROUND_SECONDS * 1000))
             if told in ready:
                 return
-            if ready:
-                self._admit()
             now = time.monotonic()
+            if not ready or len(self._crew) < self._room:
+                waited = False
+                if ready:
+                    self._admit()
+            else:
+                if waited:  # or another worker might have had a place
+                    self._crew.make_room(self._room // _YIELDING + 1, now)
+                waited = True
+                time.sleep(_TICK)
             if now >= due:
                 due = now + _ROUND_SECONDS
                 self._crew.end_late_ones(now)
 
-    def _admit(self) -> None:
+    def admit_waiting(self) -> None:
+        """Let those in that the system has told already that they are connected."""
+        while len(self._crew) < self._room and self._admit():
+            pass
+
+    def _admit(self) -> bool:
+        """Let one in; whether there may be another."""
         try:
             accepted, address = self._listener.accept()
-        except (BlockingIOError, ConnectionError):  # another worker was quicker, or the client left
-            return
+        except ConnectionError:  # the client left
+            return True
+        except BlockingIOError:  # another worker was quicker
+            return False
         except OSError as error:  # descriptors or memory are short; it goes on waiting meanwhile
             if _lasting.is_news(error.errno):
                 _log.error("connections cannot be accepted: %s", error)
             time.sleep(_TICK)
-            return
+            return False
         try:
             accepted.setblocking(False)  # noqa: FBT003 - the standard library's signature
             if self._tls is not None:
@@ -133,6 +148,7 @@ class _Door:
             self._crew.take(accepted.fileno(), Connection(accepted, common, self._service))
         except OSError:  # it was reset while it waited, or the system has no room for it
             accepted.close()
+        return True
 
 
 def _context(tls: Tls) -> ssl.SSLContext:

@@ -38,7 +38,7 @@ class Supervisor:
     """Runs programs until told to stop.
 
     `probe` blocks until the service answers (in a thread of its own); then
-    `on_ready` is called once.
+    `on_ready` is called once. `on_end` is called before the children are told to end.
     """
 
     def __init__(
@@ -47,10 +47,12 @@ class Supervisor:
         *,
         probe: Callable[[], None],
         on_ready: Callable[[], None],
+        on_end: Callable[[], None],
     ) -> None:
         self._children = [Offspring(program) for program in programs]
         self._probe = probe
         self._on_ready = on_ready
+        self._on_end = on_end
         self._answers = threading.Event()
         self._ready = False
         self._received: list[int] = []
@@ -131,6 +133,7 @@ class Supervisor:
 
     def _stop(self) -> None:
         deadline = time.monotonic() + GRACE
+        self._on_end()
         for serves_others in (False, True):
             ending = [c for c in self._children if c.program.serves_others is serves_others]
             for child in ending:

@@ -79,10 +79,25 @@ def test_head_has_the_head_alone(place: Place, path: bytes) -> None:
     assert answer(client)[2] == b"next"
 
 
-def test_no_content_has_neither_body_nor_length(place: Place) -> None:
-    status, headers, body = place.ask(GET % (b"/nothing", b""))
-    assert (status, body) == (204, b"")
-    assert not {"content-length", "transfer-encoding"} & set(headers)
+@pytest.mark.parametrize(
+    ("query", "length"), [(b"204", None), (b"204-0", None), (b"304", None), (b"304-10", "10")]
+)
+def test_no_content_has_neither_body_nor_length(
+    place: Place, query: bytes, length: str | None
+) -> None:
+    client = place.connect()
+    client.sendall(GET % (b"/nothing?" + query, b"") + GET % (b"/query?next", b""))
+    stream = client.makefile("rb").read1
+    data = b""
+    while not data.endswith(b"next"):
+        data += stream(1000)
+    head, _, rest = data.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 " + query[:3])
+    assert rest.startswith(b"HTTP/1.1 200 OK")
+    found = {line.partition(b":")[0].lower(): line for line in head.splitlines()[1:]}
+    assert b"transfer-encoding" not in found
+    told = found.get(b"content-length")
+    assert told == (None if length is None else b"Content-Length: " + length.encode())
 
 
 def test_what_comes_in_parts_is_chunked_and_closed_at_its_end(place: Place, app: App) -> None:

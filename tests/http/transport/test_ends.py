@@ -1,5 +1,6 @@
 """Connections that rest, end, or are left; and threads."""
 
+import contextvars
 import gc
 import logging
 import socket
@@ -9,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.servers.crew import GET, WIRE, App, Place, answer, sha, within
+from tests.servers.crew import GET, MUCH, WIRE, App, Parts, Place, answer, sha, within
 
 from moorage.http.config import Wire
 from moorage.http.wsgi import Environ, StartResponse
@@ -155,3 +156,30 @@ def test_what_comes_after_the_end_is_not_begun(app: App) -> None:
         connection.close()
     for client in (busy, later):
         client.close()
+
+
+def test_what_an_application_binds_goes_with_its_answer_and_stays_with_no_thread(
+    app: App, place: Place
+) -> None:
+    whose = contextvars.ContextVar("whose", default="nobody")
+    found: list[str] = []
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(8):
+            found.append(whose.get())
+            yield b"x" * (MUCH // 8)
+
+    def bound(environ: Environ, start_response: StartResponse) -> Parts:
+        found.append(whose.get())
+        whose.set(environ["QUERY_STRING"])
+        start_response("200 OK", [])
+        return Parts(parts())
+
+    app.bound = bound  # type: ignore[attr-defined]
+    one, other = place.connect(), place.connect()
+    for name, client in ((b"one", one), (b"other", other)):
+        client.sendall(GET % (b"/bound?" + name, b""))
+        within(lambda: place.crew.busy and place.crew._waiting == 1)
+    within(lambda: found.count("nobody") == 2)
+    assert len(answer(one)[2]) == len(answer(other)[2]) == MUCH
+    assert sorted(found) == ["nobody"] * 2 + ["one"] * 8 + ["other"] * 8

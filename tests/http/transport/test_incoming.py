@@ -1,5 +1,6 @@
 """What bytes become as requests, however they are cut, and what they do not become."""
 
+import tracemalloc
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ def understood(*pieces: bytes) -> tuple[list[Any], int | None]:
         incoming.feed(piece)
     requests = [
         (environ, request.keeps, request.complete, b"".join(request.body), request.size)
-        for environ, request in incoming.ready
+        for environ, request in iter(incoming.take, None)
     ]
     return requests, incoming.refusal and incoming.refusal.value
 
@@ -100,6 +101,36 @@ def test_where_bytes_are_cut_changes_nothing(cuts: list[int]) -> None:
     assert understood(*(SEVERAL[a:b] for a, b in pairwise(places))) == understood(SEVERAL)
 
 
+@given(st.integers(0, len(SEVERAL)), st.sampled_from([b"\r\n", b""]))
+def test_another_protocol_is_refused_wherever_it_begins_and_is_cut(cut: int, blank: bytes) -> None:
+    kept = SEVERAL[: SEVERAL.index(b"DELETE")]
+    data = kept + blank + b"OPTIONS /e RTSP/1.1\r\nHost: h\r\n\r\n"
+    at = len(data) - cut
+    assert understood(data[:at], data[at:]) == (understood(kept)[0], 400)
+
+
+def test_blank_lines_and_raw_targets_may_come_in_pieces() -> None:
+    data = "\r\n\r\nGET /\u00e9 HTTP/1.1\r\nHost: h\r\n\r\n".encode() * 2
+    requests, refusal = understood(*(data[at : at + 1] for at in range(len(data))))
+    assert refusal is None
+    assert [environ["PATH_INFO"] for environ, *_ in requests] == ["/\xc3\xa9"] * 2
+
+
+def test_heads_that_were_sent_ahead_stay_bytes() -> None:
+    data = b"GET / HTTP/1.1\r\n\r\n" * 3600
+    incoming = Incoming({})
+    tracemalloc.start()
+    try:
+        incoming.feed(data)
+        assert incoming.take() is not None
+        assert incoming.has_more()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 2 * len(data)
+    assert len(list(iter(incoming.take, None))) == 3599
+
+
 def test_headers_become_keys_as_wsgi_has_them() -> None:
     environ = only(
         b"GET / HTTP/1.1\r\nhost: h\r\nX-A: 1\r\nx-a: 2\r\nX_Auth_Token: stolen\r\n"
@@ -162,6 +193,10 @@ def test_targets(target: bytes, path: str, query: str) -> None:
         (b"GET / HTTP/1.1\r\nX-Bad: a\x00b\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nX-Folded: a\r\n b\r\n\r\n", 400),
         (b"GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"OPTIONS * RTSP/1.0\r\n\r\n", 400),
+        (b"\r\nGET /a RTSP/1.1\r\nHost: h\r\n\r\n", 400),
+        (b"SOURCE /x ICE/1.0\r\n\r\n", 400),
+        (b"GET /\r\n\r\n", 400),
         (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         (b"CONNECT http://h:1/ HTTP/1.1\r\nHost: h\r\n\r\n", 400),
     ],
@@ -197,7 +232,7 @@ def test_a_body_in_small_chunks_takes_little_more_than_its_size() -> None:
     chunks = [b"%x\r\n%b\r\n" % (len(part), part) for part in PARTS]
     incoming = Incoming({})
     incoming.feed(head + b"".join(chunks))
-    [(_, request)] = incoming.ready
+    [(_, request)] = iter(incoming.take, None)
     assert b"".join(request.body) == b"".join(PARTS)
     assert len(request.body) == 5
 

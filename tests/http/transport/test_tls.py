@@ -1,7 +1,9 @@
 """The same over TLS."""
 
 import math
+import select
 import ssl
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,3 +60,27 @@ def test_a_client_that_never_agrees_on_tls_is_ended(
     place.crew.end_late_ones(math.inf)
     within(lambda: not len(place.crew))
     assert not client.recv(1000).startswith(b"HTTP")
+
+
+def test_who_is_to_send_a_body_is_told_once_there_is_room(
+    start: Callable[..., Place], tls: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    place = start(WIRE, tls[0])
+    with tls[1].wrap_socket(place.connect(), server_hostname="127.0.0.1") as client:
+        client.sendall(GET % (b"/query?a", b""))
+        assert answer(client)[2] == b"a"
+        [connection] = place.crew._connections.values()
+        poller, sent = select.poll(), 0
+        poller.register(connection._socket, select.POLLOUT)
+        while poller.poll(200):  # what the client's side takes makes room again for a moment
+            sent += connection._socket.send(b"x" * 512)
+        connection.tell(b"left out", 0.1)
+        telling = threading.Thread(target=connection.tell, args=(b"go on", 20))
+        telling.start()
+        telling.join(0.2)
+        assert telling.is_alive()
+        found = b""
+        while len(found) < sent + 5:
+            found += client.recv(1 << 20)
+        assert found == b"x" * sent + b"go on"
+        telling.join(20)

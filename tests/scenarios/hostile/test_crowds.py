@@ -55,15 +55,12 @@ def test_ten_thousand_idle_clients_hinder_nobody(start: Any, files: int) -> None
     assert "Traceback" not in service.log.read_text()
 
 
-def test_beyond_the_limit_clients_wait_until_idle_ones_are_gone(start: Any) -> None:
-    service = start("--connections", "40", "--idle-timeout", "2s")
+def test_beyond_the_limit_idle_ones_make_room(start: Any) -> None:
+    service = start("--connections", "40", "--idle-timeout", "10m", "--body-timeout", "10m")
     with idle(service, 200) as connections:
         started = time.monotonic()
         assert service.get(LIST, x_auth_token="admin")[0] == 200
-        # The first ones were ended, without a word or with 408.
-        connections[0].settimeout(30)
-        answer = connections[0].recv(4096)
-        assert not answer or b" 408 " in answer.partition(b"\r\n")[0]
+        assert connections[0].recv(4096) == b""
         assert time.monotonic() - started < 30
     assert service.get(LIST, x_auth_token="admin")[0] == 200
 

@@ -23,8 +23,8 @@ class Source(Protocol):
     def wait(self, seconds: float) -> None:
         """Wait until there is something to receive, or so long."""
 
-    def tell(self, data: bytes) -> None:
-        """Send a few bytes at once, or not at all."""
+    def tell(self, data: bytes, seconds: float) -> None:
+        """Send a few bytes once there is room for all of them, unless there is none for so long."""
 
     def feed(self, data: bytes) -> bool:
         """Read bytes that came; whether they could be understood."""
@@ -65,7 +65,7 @@ class Body:
         until = time.monotonic() + self._seconds
         if request.expects and not request.size:
             request.expects = False
-            source.tell(_CONTINUE)
+            source.tell(_CONTINUE, self._seconds)
         while not request.complete and (size < 0 or request.size < size):
             data = source.receive()
             if data is None:

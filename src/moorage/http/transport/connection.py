@@ -7,6 +7,7 @@ system takes. Only a body that is still coming makes a thread wait, and no longe
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import logging
 import select
 import socket
@@ -64,6 +65,7 @@ class Connection:
         "_address",
         "_drains",
         "_due",
+        "_ends",
         "_incoming",
         "_outgoing",
         "_rests",
@@ -85,6 +87,8 @@ class Connection:
         """Whether what comes after the answer is thrown away, until the client ends."""
         self._rests = True
         """Whether no thread is at it."""
+        self._ends = False
+        """Whether its next answer is its last."""
         self._due = time.monotonic() + service.wire.idle_seconds
         """Until when it may rest."""
 
@@ -124,7 +128,19 @@ class Connection:
         """
         if self._rests and now > self._due:
             self._due = now + _LINGER_SECONDS
+            self._ends = True
             self._shut(socket.SHUT_RDWR if self.sends or self._drains else socket.SHUT_RD)
+
+    def unused(self, now: float) -> float:
+        """Seconds that it has been between requests at this monotonic instant; 0 if it is not."""
+        if not self._rests or self.sends or self._drains or not self._incoming.is_empty:
+            return 0
+        return now - self._due + self._service.wire.idle_seconds
+
+    def end_unused(self) -> None:
+        """As `end_if_late`, but at once and for one that is `unused`; again does nothing more."""
+        self._ends = True
+        self._shut(socket.SHUT_RD)
 
     def receive(self) -> bytes | None:
         """What has come: nothing, None; the end, no bytes.
@@ -143,9 +159,14 @@ class Connection:
         poller.register(self._socket, select.POLLIN)
         poller.poll(seconds * 1000)
 
-    def tell(self, data: bytes) -> None:
-        """Send a few bytes at once, or not at all."""
-        with contextlib.suppress(*_WOULD_WAIT):
+    def tell(self, data: bytes, seconds: float) -> None:
+        """Send a few bytes once there is room for all of them, unless there is none for so long.
+
+        Half of them would be taken for the beginning of the answer that follows.
+        """
+        poller = select.poll()
+        poller.register(self._socket, select.POLLOUT)
+        if poller.poll(seconds * 1000):
             self._socket.send(data)
 
     def feed(self, data: bytes) -> bool:
@@ -195,8 +216,8 @@ class Connection:
     def _answer_all(self) -> Next | None:
         """Answer what can be understood; what to wait for, or None if the connection goes on."""
         incoming = self._incoming
-        while incoming.ready:
-            after = self._answer(*incoming.ready.popleft())
+        while (found := incoming.take()) is not None:
+            after = self._answer(*found)
             if after is not None:
                 return after
         return None if incoming.refusal is None else self._refuse(incoming.refusal)
@@ -207,16 +228,21 @@ class Connection:
         environ["wsgi.input"] = Body(self, request, self._address, service.wire.body_seconds)
         started = Started()
         keeps = request.keeps
+        # What the application binds (ids for the log, say) goes with the answer, whichever thread
+        # asks for its next part, and stays with no thread.
+        context = contextvars.copy_context()
         try:
-            chunks = service.application(environ, started)
+            chunks = context.run(service.application, environ, started)
         except Exception:  # noqa: BLE001 - no kernel lets one out; an application by itself may
             _log.exception("the application raised an error instead of answering")
             started, chunks, keeps = Started(), (), False
         keeps = keeps and request.complete
-        if not incoming.ready and (service.ending or incoming.refusal is not None):
+        if not incoming.has_more() and (
+            service.ending or self._ends or incoming.refusal is not None
+        ):
             keeps = False  # those that were received with it are answered first
         self._drains = not request.complete or (request.keeps and not keeps)
-        self._outgoing = outgoing = Outgoing(started, chunks, request, keeps=keeps)
+        self._outgoing = outgoing = Outgoing(started, chunks, request, context, keeps=keeps)
         return self._send(outgoing)
 
     def _refuse(self, status: HTTPStatus) -> Next:
@@ -224,7 +250,8 @@ class Connection:
         started = Started()
         started(status_line(status), [("content-length", "0")])
         self._drains = True
-        self._outgoing = outgoing = Outgoing(started, (), None, keeps=False)
+        context = contextvars.copy_context()
+        self._outgoing = outgoing = Outgoing(started, (), None, context, keeps=False)
         return self._send(outgoing) or Next.NOTHING
 
     def _send(self, outgoing: Outgoing) -> Next | None:

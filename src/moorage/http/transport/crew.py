@@ -8,6 +8,7 @@ that another one waits.
 
 from __future__ import annotations
 
+import heapq
 import logging
 import select
 import threading
@@ -22,6 +23,8 @@ _log = logging.getLogger(__name__)
 
 _IDLE_SECONDS: Final = 30.0
 """How long a thread waits for work while others wait too, before it ends."""
+_UNUSED_SECONDS: Final = 1.0
+"""How long a connection is left alone whose next request may be on its way."""
 
 
 class Crew:
@@ -76,6 +79,19 @@ class Crew:
         """End connections that have rested too long at this monotonic instant."""
         for connection in list(self._connections.values()):
             connection.end_if_late(now)
+
+    def make_room(self, places: int, now: float) -> None:
+        """End at most so many connections: those that have been without a request for longest.
+
+        One that is in the middle of anything is not among them. Asked again before they are gone,
+        it ends no others.
+        """
+        longest = heapq.nlargest(
+            places, list(self._connections.values()), key=lambda each: each.unused(now)
+        )
+        for connection in longest:
+            if connection.unused(now) > _UNUSED_SECONDS:
+                connection.end_unused()
 
     def _hire(self) -> None:
         """One thread more; it counts as waiting at once."""

@@ -2,6 +2,9 @@
 
 What llhttp refuses, both by RFC 9112 and against requests that two readers would understand
 differently (a length beside chunks, say), is refused here; nothing of its leniencies is used.
+
+Bytes are read as far as one request goes: an environ is a hundred times the shortest head, so heads
+that were sent ahead stay bytes until the answers before them are taken.
 """
 
 from __future__ import annotations
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
 LONGEST_HEAD: Final = 256 * 1024
 """Bytes of a request line and its headers that are surely read; what is longer may be refused.
 So may as many bytes that are none of a body while it comes."""
+_HEAD_END: Final = b"\r\n\r\n"
+_PROTOCOL: Final = b" HTTP/"
+"""What stands in a request line before three bytes of version. llhttp reads two more protocols that
+look like this one, RTSP and ICE, and does not tell."""
+_LINE_END: Final = len(_PROTOCOL) + 3
 _REQUEST: Final = re.compile(rb"[A-Z]+ [/*h]")
 """How a request looks whose method is merely unknown."""
 _RAW: Final = re.compile(rb"[\x80-\xff]")
@@ -63,13 +71,25 @@ class Request:
 
 
 class Incoming:
-    """Takes bytes as they come; has requests whose head is whole, in their order."""
+    """Takes bytes as they come; has requests whose head is whole, in their order.
+
+    Its parser gets them in pieces: each head, and each body, begins with a piece of its own.
+    """
 
     def __init__(self, common: Environ) -> None:
         """`common` is what every request of the connection has in its environ."""
-        self.ready: deque[tuple[Environ, Request]] = deque()
         self.refusal: HTTPStatus | None = None
-        """Why nothing that comes after the ready ones can be understood."""
+        """Why nothing that comes after what `take` still gives can be understood."""
+        self._ready: deque[tuple[Environ, Request]] = deque()
+        self._data = b""
+        self._at = 0
+        """How much of the data the parser has."""
+        self._end = b""
+        """The last bytes of a piece that had no end, which the next one may begin with."""
+        self._line: bytes | None = b""
+        """The last bytes of a request line that is not whole; None once it is, until the next."""
+        self._left = 0
+        """Bytes of the body that are to come, where its head says how many it has."""
         self._common = common
         self._parser = HttpRequestParser(self)
         self._environ: Environ = {}
@@ -79,10 +99,62 @@ class Incoming:
 
     def feed(self, data: bytes) -> None:
         """Read on. After a refusal nothing is read any more."""
-        if self.refusal is not None:
-            return
-        if not data.isascii() and self._begins:
-            data = _encoded(data)
+        if self.refusal is None:
+            self._data, self._at = (self._data[self._at :] + data if self._data else data), 0
+            self.has_more()
+
+    def take(self) -> tuple[Environ, Request] | None:
+        """The next request, or None: there is none before more has come."""
+        return self._ready.popleft() if self._ready or self.has_more() else None
+
+    def has_more(self) -> bool:
+        """Whether `take` gives something. Reads no further than to the end of one that is whole."""
+        ready = self._ready
+        while self._data:
+            if ready and ready[-1][1].complete:
+                return True
+            self._read(self._piece())
+            if self._at == len(self._data) or self.refusal is not None:
+                self._data = b""
+        return bool(ready)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of a request has come that was not taken."""
+        request = self._request
+        begun = self._head_bytes if request is None else not request.complete
+        return not (begun or self._ready or self._line or self._data)
+
+    def _piece(self) -> bytes:
+        """What the parser gets next."""
+        data, at = self._data, self._at
+        if self._left > 0:  # of a body: all there is of it
+            end = min(at + self._left, len(data))
+        elif self._end:
+            end = self._late_end(at)
+        else:  # of a head, or of a body in chunks: as far as it goes, or a part of it
+            end = data.find(_HEAD_END, at) + len(_HEAD_END)
+            if end < len(_HEAD_END):
+                end = len(data)
+                self._end = data[max(at, end - 3) :]
+        self._at = end
+        return data[at:end]
+
+    def _late_end(self, at: int) -> int:
+        """Where a piece ends that goes on with one that had no end."""
+        begun = len(self._end)
+        joined = self._end + self._data[at:]
+        found = joined.find(_HEAD_END)
+        if found < 0:
+            self._end = joined[-3:]
+            return len(self._data)
+        self._end = b""
+        return at + found + len(_HEAD_END) - begun
+
+    def _read(self, data: bytes) -> None:
+        """Have the parser read a piece."""
+        if self._line is not None and (self._request is None or self._request.complete):
+            data = self._line_of(data)
         self._head_bytes += len(data)
         try:
             while data and self.refusal is None:
@@ -94,6 +166,25 @@ class Incoming:
             self._refuse(HTTPStatus.BAD_REQUEST)
         if self._head_bytes > LONGEST_HEAD and not (self._request and self._request.complete):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def _line_of(self, data: bytes) -> bytes:
+        """See what a request line says that the parser does not tell; the piece as it can read it.
+
+        Empty lines before it are nothing (RFC 9112, 2.2).
+        """
+        if not self._line:
+            data = data.lstrip(b"\r\n")
+        if not data.isascii():
+            data = _encoded(data)
+        line = self._line + data if self._line else data
+        end = line.find(b"\r")
+        if end < 0:
+            self._line = line[-_LINE_END:]
+        else:
+            self._line = None
+            if line[max(end - _LINE_END, 0) : end - 3] != _PROTOCOL:
+                self._refuse(HTTPStatus.BAD_REQUEST)
+        return data
 
     def _parsed(self, data: bytes) -> bytes:
         """Have the parser read on; what it has left unread.
@@ -117,7 +208,7 @@ class Incoming:
         """
         if self.refusal is not None:
             return
-        environ, request = self.ready.pop()
+        environ, request = self._ready.pop()
         if request.method == "CONNECT":  # there is no staying with it
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
@@ -128,26 +219,20 @@ class Incoming:
                 head += f"{name}: {environ[key]}\r\n"
         self._parser = HttpRequestParser(self)
         self._parser.feed_data(f"{head}\r\n".encode("latin-1"))
-        _, again = self.ready.pop()
+        _, again = self._ready.pop()
         again.expects = request.expects
-        self.ready.append((environ, again))
+        self._ready.append((environ, again))
 
     def close(self) -> None:
         """Nothing more comes. The parser knows this object: both are free at once without it."""
-        self.ready.clear()
+        self._ready.clear()
         del self._parser
-
-    @property
-    def _begins(self) -> bool:
-        """Whether the next byte is the first of a request."""
-        request = self._request
-        return not self._head_bytes if request is None else request.complete
 
     def _refuse(self, status: HTTPStatus) -> None:
         if self.refusal is None:
             self.refusal = status
-        if self.ready and not self.ready[-1][1].complete:
-            self.ready.pop()  # its body would never come
+        if self._ready and not self._ready[-1][1].complete:
+            self._ready.pop()  # its body would never come
 
     # What llhttp calls, by the names that httptools gives.
 
@@ -192,9 +277,11 @@ class Incoming:
         expects = environ.get("HTTP_EXPECT", "").lower() == "100-continue" and version != "1.0"
         self._request = Request(method, protocol, parser.should_keep_alive(), expects)
         self._head_bytes = 0
+        self._left = int(environ.get("CONTENT_LENGTH", 0))
+        self._line = b""
         self._environ = {}  # whoever answers has it; a connection at rest would keep its whole body
         if self.refusal is None:
-            self.ready.append((environ, self._request))
+            self._ready.append((environ, self._request))
 
     def on_body(self, part: bytes) -> None:
         """Some of its body."""
@@ -202,6 +289,7 @@ class Incoming:
         if request is None:
             return
         self._head_bytes = 0
+        self._left -= len(part)
         body = request.body
         if not body or len(part) > _SMALL:
             body.append(part)

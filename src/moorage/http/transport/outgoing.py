@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextvars import Context
 
     from moorage.http.transport.incoming import Request
     from moorage.http.wsgi import ExcInfo, Headers
 
 _JOINED: Final = 64 * 1024
 """Bytes of a body that are copied to be sent with the head at once."""
-_BARE: Final = frozenset({"204", "304"})
-"""Answers that never have a body."""
+_NO_LENGTH: Final = ("1", "204")
+"""How the status of an answer begins that has no body, nor the length of one (RFC 9110, 8.6)."""
+_BARE: Final = (*_NO_LENGTH, "304")
+"""How the status of an answer begins that never has a body."""
 _LAST: Final = b"0\r\n\r\n"
 
 
@@ -44,18 +47,25 @@ class Started:
 class Outgoing:
     """An answer on its way: bytes to send next, and where more come from."""
 
-    __slots__ = ("_chunked", "_missing", "_parts", "_rest", "keeps", "left")
+    __slots__ = ("_chunked", "_context", "_missing", "_parts", "_rest", "keeps", "left")
 
     def __init__(
-        self, started: Started, body: Iterable[bytes], request: Request | None, *, keeps: bool
+        self,
+        started: Started,
+        body: Iterable[bytes],
+        request: Request | None,
+        context: Context,
+        *,
+        keeps: bool,
     ) -> None:
         """Answer `request`, or what is none.
 
-        `keeps` says whether the connection may go on; it does where the body's end shows.
+        The parts of the body are made in `context`. `keeps` says whether the connection may go on;
+        it does where the body's end shows.
         """
         protocol = "HTTP/1.1" if request is None else request.protocol
         head_only = request is not None and request.method == "HEAD"
-        bare = head_only or started.status[:3] in _BARE
+        bare = head_only or started.status.startswith(_BARE)
         length = _length(started.headers)
         whole = isinstance(body, list | tuple) and len(body) <= 1
         first = b"".join(body) if whole else b""
@@ -75,6 +85,7 @@ class Outgoing:
         elif protocol == "HTTP/1.0":
             added += "connection: keep-alive\r\n"
         head = _head(started, added)
+        self._context = context
         self._parts: Any = body
         self._rest: Iterator[bytes] | None = None
         self._missing = None if length is None or bare else int(length)
@@ -101,7 +112,7 @@ class Outgoing:
         if self._rest is None:
             return False
         try:
-            part = next(filter(None, self._rest), None)
+            part = self._context.run(next, filter(None, self._rest), None)
         except Exception as error:
             raise ConnectionAbortedError("the body broke off") from error
         if self._missing is not None:
@@ -121,7 +132,7 @@ class Outgoing:
         """It is sent, or nobody wants it any more."""
         close = getattr(self._parts, "close", None)
         if close is not None:
-            close()
+            self._context.run(close)
 
 
 def _length(headers: Headers) -> str | None:
@@ -132,8 +143,11 @@ def _length(headers: Headers) -> str | None:
 
 
 def _head(started: Started, added: str) -> bytes:
+    headers = started.headers
+    if started.status.startswith(_NO_LENGTH):
+        headers = [each for each in headers if each[0].lower() != "content-length"]
     lines = [f"HTTP/1.1 {started.status}\r\n"]
-    lines += [f"{name}: {value}\r\n" for name, value in started.headers]
+    lines += [f"{name}: {value}\r\n" for name, value in headers]
     lines += (added, _clock.date(), "\r\n")
     return "".join(lines).encode("latin-1")
 
