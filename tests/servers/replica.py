@@ -109,6 +109,12 @@ class Replica:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
+    def end(self) -> None:
+        """SIGTERM to the supervisor; wait until it has ended well."""
+        assert self._process is not None
+        self._process.terminate()
+        assert self._process.wait(20) == 0, self.log()
+
     def kill_worker(self) -> None:
         """SIGKILL to the process that answers requests; the supervisor makes a new one."""
         assert self._process is not None
