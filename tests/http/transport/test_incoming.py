@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.http.transport.incoming import _KEYS, LONGEST_HEAD, Incoming
+from moorage.http.transport.environs import KEYS
+from moorage.http.transport.incoming import LONGEST_HEAD, Incoming
 
 SEVERAL = (
     b"GET /a?b=1 HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n\r\n"
@@ -261,4 +262,4 @@ def test_whether_the_client_goes_on(head: bytes, *, keeps: bool) -> None:
 def test_long_names_of_headers_are_not_remembered() -> None:
     name = b"X-" + b"long" * 1000
     assert only(b"GET / HTTP/1.1\r\nHost: h\r\n" + name + b": 1")["HTTP_X_" + "LONG" * 1000] == "1"
-    assert name not in _KEYS
+    assert name not in KEYS

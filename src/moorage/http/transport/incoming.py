@@ -3,7 +3,7 @@
 What llhttp refuses, both by RFC 9112 and against requests that two readers would understand
 differently (a length beside chunks, say), is refused here; nothing of its leniencies is used.
 
-Bytes are read as far as one request goes: an environ is a hundred times the shortest head, so heads
+Bytes are read as far as one request goes: an environ is eighty times the shortest head, so heads
 that were sent ahead stay bytes until the answers before them are taken.
 """
 
@@ -14,7 +14,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote_to_bytes
 
 from httptools import (
     HttpParserError,
@@ -22,8 +21,9 @@ from httptools import (
     HttpParserInvalidURLError,
     HttpParserUpgrade,
     HttpRequestParser,
-    parse_url,
 )
+
+from moorage.http.transport.environs import KEYS, NOWHERE, encoded, key_of, split
 
 if TYPE_CHECKING:
     from moorage.http.wsgi import Environ
@@ -38,13 +38,7 @@ look like this one, RTSP and ICE, and does not tell."""
 _LINE_END: Final = len(_PROTOCOL) + 3
 _REQUEST: Final = re.compile(rb"[A-Z]+ [/*h]")
 """How a request looks whose method is merely unknown."""
-_RAW: Final = re.compile(rb"[\x80-\xff]")
 _VERSIONS: Final = frozenset({"1.1", "1.0"})
-_MOST_NAMES: Final = 1024
-"""Spellings of header names that are remembered."""
-_LONGEST_NAME: Final = 64
-"""Bytes of a name that is remembered: what is made up could be as long as a head."""
-_PLAIN: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
 _FRAMING: Final = (
     ("content-length", "CONTENT_LENGTH"),
     ("transfer-encoding", "HTTP_TRANSFER_ENCODING"),
@@ -175,7 +169,7 @@ class Incoming:
         if not self._line:
             data = data.lstrip(b"\r\n")
         if not data.isascii():
-            data = _encoded(data)
+            data = encoded(data)
         line = self._line + data if self._line else data
         end = line.find(b"\r")
         if end < 0:
@@ -251,7 +245,7 @@ class Incoming:
         """One header, or one after the body, which nobody asked for."""
         if self._request is not None:
             return
-        key = _KEYS.get(name) or _key(name)
+        key = KEYS.get(name) or key_of(name)
         environ, text = self._environ, value.decode("latin-1").rstrip(" \t")
         if key in environ:
             text = f"{environ[key]}{_LISTS.get(key, ',')}{text}"
@@ -268,10 +262,10 @@ class Incoming:
         environ["SERVER_PROTOCOL"] = protocol = f"HTTP/{version}"
         environ["REQUEST_METHOD"] = method = parser.get_method().decode("ascii")
         try:
-            environ["PATH_INFO"], environ["QUERY_STRING"] = _split(self._target)
+            environ["PATH_INFO"], environ["QUERY_STRING"] = split(self._target)
         except HttpParserInvalidURLError:
             self._refuse(HTTPStatus.BAD_REQUEST)
-        environ.pop(_NOWHERE, None)
+        environ.pop(NOWHERE, None)
         if "," in environ.setdefault("HTTP_HOST", ""):  # several: RFC 9112, 3.2
             self._refuse(HTTPStatus.BAD_REQUEST)
         expects = environ.get("HTTP_EXPECT", "").lower() == "100-continue" and version != "1.0"
@@ -307,44 +301,3 @@ class Incoming:
 
 _SMALL: Final = 1024
 """Bytes of a part of a body that is put to others: an object for each would be several times it."""
-_NOWHERE: Final = ""
-"""The key of headers that no environ has."""
-_KEYS: Final[dict[bytes, str]] = {}
-
-
-def _key(name: bytes) -> str:
-    """Where an environ has a header.
-
-    Names with an underscore would be told apart from the same with a hyphen by a proxy, but not by
-    WSGI: they are left out, as proxies do.
-    """
-    text = name.decode("latin-1").upper()
-    key = _NOWHERE if "_" in text else _PLAIN.get(text) or f"HTTP_{text.replace('-', '_')}"
-    if len(_KEYS) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
-        _KEYS[name] = key
-    return key
-
-
-def _encoded(data: bytes) -> bytes:
-    """The beginning of a request, its target in ASCII.
-
-    llhttp refuses raw UTF-8 there, as RFC 3986 would have it; people who type it mean it.
-    """
-    line, end, rest = data.partition(b"\r\n")
-    return _RAW.sub(lambda found: b"%%%02X" % found[0][0], line) + end + rest
-
-
-def _split(target: bytes) -> tuple[str, str]:
-    """The path as WSGI has it, its decoded bytes as Latin-1, and the query as it came.
-
-    Raises:
-        HttpParserInvalidURLError: it is no target of a request.
-    """
-    if target[:1] != b"/" and target != b"*":  # with scheme and host, as for a proxy
-        found = parse_url(target)
-        target = b"%b?%b" % (found.path or b"/", found.query or b"")
-    target = target.partition(b"#")[0]
-    path, _, query = target.partition(b"?")
-    if b"%" in path:
-        path = unquote_to_bytes(path)
-    return path.decode("latin-1"), query.decode("latin-1")

@@ -1,0 +1,58 @@
+"""How an environ has what stands in a head: keys of headers, path and query."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from httptools import parse_url
+
+_RAW: Final = re.compile(rb"[\x80-\xff]")
+_MOST_NAMES: Final = 1024
+"""Spellings of header names that are remembered."""
+_LONGEST_NAME: Final = 64
+"""Bytes of a name that is remembered: what is made up could be as long as a head."""
+_PLAIN: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
+NOWHERE: Final = ""
+"""The key of headers that no environ has."""
+KEYS: Final[dict[bytes, str]] = {}
+"""What `key_of` said of names that came before."""
+
+
+def key_of(name: bytes) -> str:
+    """Where an environ has a header.
+
+    Names with an underscore would be told apart from the same with a hyphen by a proxy, but not by
+    WSGI: they are left out, as proxies do.
+    """
+    text = name.decode("latin-1").upper()
+    key = NOWHERE if "_" in text else _PLAIN.get(text) or f"HTTP_{text.replace('-', '_')}"
+    if len(KEYS) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
+        KEYS[name] = key
+    return key
+
+
+def encoded(data: bytes) -> bytes:
+    """The beginning of a request, its target in ASCII.
+
+    llhttp refuses raw UTF-8 there, as RFC 3986 would have it; people who type it mean it.
+    """
+    line, end, rest = data.partition(b"\r\n")
+    return _RAW.sub(lambda found: b"%%%02X" % found[0][0], line) + end + rest
+
+
+def split(target: bytes) -> tuple[str, str]:
+    """The path as WSGI has it, its decoded bytes as Latin-1, and the query as it came.
+
+    Raises:
+        HttpParserInvalidURLError: it is no target of a request.
+    """
+    if target[:1] != b"/" and target != b"*":  # with scheme and host, as for a proxy
+        found = parse_url(target)
+        target = b"%b?%b" % (found.path or b"/", found.query or b"")
+    target = target.partition(b"#")[0]
+    path, _, query = target.partition(b"?")
+    if b"%" in path:
+        path = unquote_to_bytes(path)
+    return path.decode("latin-1"), query.decode("latin-1")
