@@ -108,10 +108,9 @@ def _row(
     }
     if peer and row.same:
         figures["agreed"] = same.check(own.client(), peer.client(), row.same)
-    limits = {"samples": asked.samples, "seconds": asked.seconds}
-    figures["ours"] = measure(own, row, hosts, **limits).as_json()
-    if peer and row.peer:
-        figures["theirs"] = measure(peer, row, hosts, **limits).as_json()
+    names = {"ours": own, "theirs": peer} if peer and row.peer else {"ours": own}
+    found = measure([*names.values()], row, hosts, samples=asked.samples, seconds=asked.seconds)
+    figures |= {name: one.as_json() for name, one in zip(names, found, strict=True)}
     print(report.line(figures), flush=True)
     return figures
 
@@ -133,7 +132,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--engine", choices=ENGINES, default="sqlite", help="database (sqlite)")
     parser.add_argument("--rows", type=names, default=[], help="row keys, by comma (all)")
     parser.add_argument("--shapes", type=names, default=list(SHAPES), help="fleets (all)")
-    parser.add_argument("--samples", type=int, default=3, help="samples per row (3)")
+    parser.add_argument("--samples", type=int, default=5, help="samples per row (5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="least length of one (1)")
     parser.add_argument("--ours-only", action="store_true", help="leave the reference out")
     parser.add_argument("--write", action="store_true", help="write RESULTS.md, results.json")

@@ -1,4 +1,4 @@
-"""One row on one server: CPU of its process tree and wall time per repetition."""
+"""One row on each server: CPU of its process tree and wall time per repetition."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.placement.client import Client
     from benchmarks.placement.rows import Row
     from benchmarks.placement.servers import Server
@@ -36,30 +38,51 @@ class Figures:
         return asdict(self)
 
 
-def measure(server: Server, row: Row, hosts: int, *, samples: int, seconds: float) -> Figures:
-    """Some samples of about `seconds` each, after one warm-up."""
-    chance = random.Random(f"{row.key}")
-    clients = [server.client() for _ in range(row.clients)]
-    for client in clients[:1]:
-        row.work(client, chance, hosts)
-    found, repetitions = [], 0
-    before = sum(client.received for client in clients)
+def measure(
+    servers: Sequence[Server], row: Row, hosts: int, *, samples: int, seconds: float
+) -> list[Figures]:
+    """Of each server some samples of about `seconds` each, after one warm-up.
+
+    They take turns, so that whatever else the machine does meanwhile is done to all of them.
+    """
+    runs = [_Run(server, row, hosts) for server in servers]
     for number in range(samples):
-        cpu, wall, count = _sample(server, row, clients, hosts, seconds, number)
-        repetitions += count
-        found.append((cpu / count * 1e3, wall / count * 1e3))
-    received = sum(client.received for client in clients) - before
-    for client in clients:
-        client.close()
-    cpus, walls = [one[0] for one in found], [one[1] for one in found]
-    return Figures(
-        cpu_ms=statistics.median(cpus),
-        wall_ms=statistics.median(walls),
-        samples=samples,
-        repetitions=repetitions,
-        cpu_range=(min(cpus), max(cpus)),
-        received=received // repetitions,
-    )
+        for run in runs if number % 2 else runs[::-1]:
+            run.sample(seconds, number)
+    return [run.end() for run in runs]
+
+
+class _Run:
+    """One server's part."""
+
+    def __init__(self, server: Server, row: Row, hosts: int) -> None:
+        self._server, self._row, self._hosts = server, row, hosts
+        self._clients = [server.client() for _ in range(row.clients)]
+        row.work(self._clients[0], random.Random(row.key), hosts)
+        self._before = self._received()
+        self._found: list[tuple[float, float, int]] = []
+
+    def sample(self, seconds: float, number: int) -> None:
+        found = _sample(self._server, self._row, self._clients, self._hosts, seconds, number)
+        self._found.append(found)
+
+    def end(self) -> Figures:
+        received = self._received() - self._before
+        for client in self._clients:
+            client.close()
+        repetitions = sum(count for _, _, count in self._found)
+        cpus = [cpu / count * 1e3 for cpu, _, count in self._found]
+        return Figures(
+            cpu_ms=statistics.median(cpus),
+            wall_ms=statistics.median(wall / count * 1e3 for _, wall, count in self._found),
+            samples=len(cpus),
+            repetitions=repetitions,
+            cpu_range=(min(cpus), max(cpus)),
+            received=received // repetitions,
+        )
+
+    def _received(self) -> int:
+        return sum(client.received for client in self._clients)
 
 
 def _sample(
