@@ -53,7 +53,11 @@ class Offspring:
     failures: int = field(default=0)
 
     def start(self) -> None:
-        """Start the process in a group of its own, so that Ctrl-C reaches the supervisor alone."""
+        """Start the process in a group of its own, so that Ctrl-C reaches the supervisor alone.
+
+        Raises:
+            OSError: the system has no room for it.
+        """
         self.started_at = time.monotonic()
         self.process = process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-P", "-m", "moorage.http.child", self.program.target],
@@ -78,11 +82,15 @@ class Offspring:
             return None
         status = self.process.returncode
         self._let_go()
+        self.put_off()
+        return status
+
+    def put_off(self) -> None:
+        """Let the next start be due after a pause."""
         now = time.monotonic()
         self.failures = 0 if now - self.started_at > _SETTLED_AFTER else self.failures + 1
         pause = min(_FIRST_PAUSE * 2 ** max(self.failures - 1, 0), _LONGEST_PAUSE)
         self.due_at = now + pause
-        return status
 
     def stop(self) -> None:
         """Ask it to end."""

@@ -118,7 +118,21 @@ class Supervisor:
         now = time.monotonic()
         for child in self._waiting():
             if child.due_at <= now:
-                child.start()
+                self._start(child)
+
+    def _start(self, child: Offspring) -> None:
+        """Start one; once they answer, the others do without it until there is room for it.
+
+        Raises:
+            OSError: there was none from the beginning.
+        """
+        try:
+            child.start()
+        except OSError as error:
+            if not self._ready:
+                raise
+            _log.error("%s cannot be started now: %s", child.program.name, error)
+            child.put_off()
 
     def _until_next_start(self) -> float | None:
         due = [child.due_at for child in self._waiting()]
