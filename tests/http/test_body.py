@@ -77,6 +77,9 @@ def test_slow_bodies_keep_no_other_request_waiting(client: Any) -> None:
             assert go.wait(20)
             return super().read(size)
 
+    class Whole(io.BytesIO):
+        is_whole = True
+
     send = client(bounds=Bounds(readers=1, running=1))
     held: list[int] = []
     environ = {"CONTENT_LENGTH": "3", "wsgi.input": Slow(b"abc")}
@@ -91,6 +94,8 @@ def test_slow_bodies_keep_no_other_request_waiting(client: Any) -> None:
         assert refused.status == 503
         assert refused.headers["retry-after"] == "1"
         assert send("GET", "/v1/z").status == 200
+        environ = {"CONTENT_LENGTH": "1", "wsgi.input": Whole(b"b")}
+        assert send("PUT", "/v1/y", environ=environ).status == 200
     finally:
         go.set()
         slow.join(20)

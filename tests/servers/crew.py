@@ -71,6 +71,13 @@ class App:
         start_response("200 OK", [])
         return [environ["QUERY_STRING"].encode()]
 
+    def come(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
+        stream = environ["wsgi.input"]
+        before = stream.is_whole
+        stream.read()
+        start_response("200 OK", [])
+        return [f"{before} {stream.is_whole}".encode()]
+
     def refuse(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
         start_response("413 Request Entity Too Large", [("content-length", "3")])
         return [b"no!"]

@@ -1,13 +1,14 @@
 """Reading a request's body whole, within bounds, before anything acts on it.
 
 A dialect gets bytes that are all there: a client that vanishes half-way never causes half a
-write, and one that sends slowly holds a reader, not a worker's turn.
+write, and one that sends slowly holds a reader, not a worker's turn. A server that knows of a body
+that it has come says so by `is_whole` of its stream: that one needs no reader.
 """
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
 from moorage.http.turns import Turns
@@ -21,7 +22,7 @@ class Vanished(Exception):
 
 
 class BodyReader:
-    """Reads bodies of at most `limit` bytes, at most `readers` of them at a time."""
+    """Reads bodies of at most `limit` bytes; waits for at most `readers` of them at a time."""
 
     def __init__(self, *, limit: int, readers: int) -> None:
         self.limit = limit
@@ -33,7 +34,7 @@ class BodyReader:
         Raises:
             InvalidDescription: Content-Length is no number.
             LimitExceeded: the body is longer than the limit.
-            Busy: too many bodies are being read already.
+            Busy: too many bodies are waited for already.
             Vanished: the client left.
         """
         declared = _declared_length(environ)
@@ -42,25 +43,25 @@ class BodyReader:
         if declared == 0 or (declared is None and "HTTP_TRANSFER_ENCODING" not in environ):
             environ["wsgi.input"] = io.BytesIO()
             return
-        body = self._read(environ, declared)
-        environ["wsgi.input"] = io.BytesIO(body)
-        environ["CONTENT_LENGTH"] = str(len(body))
-
-    def _read(self, environ: Environ, declared: int | None) -> bytes:
-        if not self._turns.taken():
-            raise Busy("too many request bodies are being read")
-        try:
-            stream = environ["wsgi.input"]
-            body = bytes(stream.read(self.limit + 1 if declared is None else declared))
-        except OSError as error:
-            raise Vanished from error
-        finally:
-            self._turns.leave()
+        body = self._received(environ["wsgi.input"], declared)
         if declared is not None and len(body) < declared:
             raise Vanished
         if len(body) > self.limit:
             raise LimitExceeded("body in bytes", limit=self.limit, requested=len(body))
-        return body
+        environ["wsgi.input"] = io.BytesIO(body)
+        environ["CONTENT_LENGTH"] = str(len(body))
+
+    def _received(self, stream: Any, declared: int | None) -> bytes:  # noqa: ANN401 - a server's own
+        waits = not getattr(stream, "is_whole", False)
+        if waits and not self._turns.taken():
+            raise Busy("too many request bodies are being read")
+        try:
+            return bytes(stream.read(self.limit + 1 if declared is None else declared))
+        except OSError as error:
+            raise Vanished from error
+        finally:
+            if waits:
+                self._turns.leave()
 
 
 def _declared_length(environ: Environ) -> int | None:

@@ -41,6 +41,16 @@ def test_a_body_may_come_byte_by_byte_or_in_chunks(place: Place) -> None:
     assert answer(client)[2] == sha(b"hello")
 
 
+def test_an_application_is_told_whether_a_body_has_come(place: Place) -> None:
+    client, head = place.connect(), b"PUT /come HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"
+    client.sendall(head + b"hello")
+    assert answer(client)[2] == b"True True"
+    client.sendall(head + b"hel")
+    time.sleep(0.05)
+    client.sendall(b"lo")
+    assert answer(client)[2] == b"False True"
+
+
 def test_a_large_body_arrives_whole(place: Place) -> None:
     client, body = place.connect(), bytes(range(256)) * 32_000
     client.sendall(b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(body))

@@ -42,6 +42,11 @@ class Body:
         self._address = address
         self._seconds = seconds
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it has come, so that reading keeps nobody waiting."""
+        return self._request.complete
+
     def read(self, size: int = -1) -> bytes:
         """At most so many bytes, or all of them; fewer only at the end.
 
