@@ -20,9 +20,10 @@ ABOUT: Final = """\
 Moorage's Placement beside openstack-placement 16.0.0, in one run: both on the same database
 engine, filled with the same fleet, their answers compared before anything is measured. CPU is
 user and system time of the server's whole process tree for one request (its database server
-included), wall what one client waits; medians. The reference runs behind gunicorn with two
-processes, Moorage as `moorage serve` with one worker. The machine has two cores that other work
-shares: ratios of CPU mean something, single wall times less.
+included), wall what one client waits; medians of five samples, for which the two servers take
+turns. The reference runs behind gunicorn with two processes, Moorage as `moorage serve` with one
+worker. The machine has two cores that other work shares: ratios of CPU mean something, single wall
+times less.
 
     make bench-placement ARGS="--hosts 10000 --write"
     make bench-placement ARGS="--hosts 10000 --engine postgresql --shapes flat --write"
@@ -53,9 +54,9 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
   HTTP transport. The rest is Python, half of it in the store, and a twenty-fifth to bring the
   snapshot into step with what was booked. On PostgreSQL the database's processes use a third, and
   a quarter of Python's part is speaking with them. Both lie on a disk here, whose flushes cost
-  processor time too. Where the targets are near, runs differ: a `PUT` on SQLite was 31 to 34 times
-  cheaper than the reference's in three runs, loading a host on PostgreSQL 9.3 to 10.2 times in
-  four."""
+  processor time too. Where the targets are near, runs differ: in eight of them, on a fast day, a
+  `PUT` on SQLite was 25 to 29 times cheaper than the reference's (31 to 34 on a slow one), and
+  loading a host on PostgreSQL 8.6 to 10.9 times."""
 
 LARGER: Final = """\
 Moorage alone, on SQLite: how cost grows with the fleet. `make bench-placement ARGS="--hosts
