@@ -27,6 +27,8 @@ class Proxy:
         self.cuts = 0
         self.deaf = False
         """New connections are refused."""
+        self.mute = False
+        """As a server that hangs: whatever is sent either way is lost, and nothing is closed."""
         Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -70,13 +72,15 @@ class Proxy:
                         server.sendall(data)
                         server.recv(65536)
                     break
-                server.sendall(data)
+                if not self.mute:
+                    server.sendall(data)
         self._close(client, server)
 
     def _back(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
-                client.sendall(data)
+                if not self.mute:
+                    client.sendall(data)
         self._close(client, server)
 
     @staticmethod

@@ -26,7 +26,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.errors import Busy, ConsumerConflict, InvalidDescription
 from moorage.domain.providers import Inventory
 from moorage.logs import Lasting
-from moorage.store import Ledger, mariadb, open_store, patience, tables
+from moorage.store import Ledger, mariadb, mariadb_engine, open_store, patience, tables
 from moorage.store.opening import connect
 from moorage.store.upgrade import upgrade
 
@@ -209,8 +209,8 @@ def test_a_commit_that_loses_a_deadlock_is_done_again(store: Ledger, mariadb_url
 def test_a_turn_that_does_not_come_is_busy(
     mariadb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = mariadb._SETTINGS.replace("lock_wait_timeout = 30", "lock_wait_timeout = 1")
-    monkeypatch.setattr(mariadb, "_SETTINGS", short)
+    short = mariadb_engine._SETTINGS.replace("lock_wait_timeout = 30", "lock_wait_timeout = 1")
+    monkeypatch.setattr(mariadb_engine, "_SETTINGS", short)
     store = open_store(mariadb_url)
     with connected(mariadb_url) as stranger:
         stranger.cursor().execute("SELECT revision FROM ledger WHERE id = 1 FOR UPDATE")

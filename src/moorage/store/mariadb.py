@@ -27,14 +27,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pymysql
-from sqlalchemy import create_engine, event
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store.answers import Connections
-from moorage.store.bundle import FLAGS, BundleSession
-from moorage.store.mariadb_hosts import connect_to_first, without_hosts
-from moorage.store.mariadb_log import MARK, Line, Mark, MarkedLog, logged
+from moorage.store.bundle import BundleSession
+from moorage.store.mariadb_engine import CONNECTIONS, OLD, made_engine
+from moorage.store.mariadb_hosts import Choice, timed_out
+from moorage.store.mariadb_line import Line, Mark
+from moorage.store.mariadb_log import MARK, MarkedLog, logged
+from moorage.store.mariadb_url import without_hosts
 from moorage.store.patience import WAIT, Patience, cannot_go_on, sentence, stubbornly
 from moorage.store.session import in_general_terms
 from moorage.store.statements import Speech
@@ -43,7 +46,7 @@ from moorage.store.wires import Permits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
+    from sqlalchemy import URL, Connection, PoolProxiedConnection
 
     from moorage.domain.period import Instant
     from moorage.store.session import Question, Rows, Session
@@ -52,12 +55,8 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_CONNECTIONS: Final = 16
-"""Transactions at a time per process; more only queue in the database instead of here."""
 _WRITING: Final = 12
 """Of these those that write; see the same in `postgres`."""
-_OLD: Final = 45
-"""Seconds after which an idle connection is made anew before it is used."""
 _OLDEST: Final = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 
 _COLLIDED: Final = frozenset({1213, 1020, 1412})
@@ -81,26 +80,15 @@ _REFUSED: Final = frozenset({1044, 1045, 1046, 1049, 1142, 1251, 1698, 2054, 205
 _HALF_WAY: Final = frozenset({1050, 1060, 1061, 1826})
 """A table, column, index or constraint that a migration is to make is there already."""
 
-_SETTINGS: Final = (
-    f"SET SESSION innodb_lock_wait_timeout = {int(WAIT)}, lock_wait_timeout = {int(WAIT)},"
-    " time_zone = '+00:00', default_storage_engine = InnoDB, foreign_key_checks = 1,"
-    " sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
-)
-# A writer that was stopped in its tracks must not keep its lock for ever.
-_IDLE: Final = {
-    "MariaDB": f"SET SESSION idle_transaction_timeout = {int(WAIT)}",
-    "MySQL": "SET SESSION wait_timeout = 60",
-}
-_CLUSTERED: Final = "SHOW VARIABLES LIKE 'wsrep_on'"
-_CAUSAL: Final = "SET SESSION wsrep_sync_wait = 7"
-"""Whatever a transaction begins with waits for what this node has been sent."""
 _COLLATION: Final = {"MariaDB": "utf8mb4_nopad_bin", "MySQL": "utf8mb4_0900_bin"}
 """By code points, and `a` is not `a ` (as it is in utf8mb4_bin)."""
 _COLLATED: Final = "SELECT @@collation_database"
 _SHUT: Final = "SELECT GET_LOCK(CONCAT('moorage ', SHA1(DATABASE())), %s)"
 _OPEN: Final = "SELECT RELEASE_LOCK(CONCAT('moorage ', SHA1(DATABASE())))"
-_LIVELY: Final = {"connect_timeout": "5", "read_timeout": "60", "write_timeout": "60"}
-"""So that a server whose machine has gone is noticed; the URL may say otherwise."""
+_PROMPT: Final = 10
+"""Seconds in which a question is answered that waits for nobody's lock."""
+_BEGIN: Final = text("START TRANSACTION READ WRITE")
+"""Refused by a server that only reads; sent in one packet with what comes next."""
 
 
 class MariadbBackend:
@@ -109,10 +97,12 @@ class MariadbBackend:
     def __init__(self, url: URL) -> None:
         if not url.database:
             raise InvalidDescription("the URL names no database on the server", path="database")
-        self._engine = _engine(url)
+        url, hosts = without_hosts(url)
+        self._engine = made_engine(url)
+        self._choice = Choice(self._engine, hosts) if hosts else None
         self._speech = Speech(self._engine.dialect)
         self._writers = Permits(_WRITING, patience=WAIT)
-        self._line = Line(self._dial)
+        self._line = Line(self._dial, self._cut, oldest=OLD, only_writable=bool(hosts))
         self.log = MarkedLog(self._line, self._stubbornly)
         try:
             self._kind = stubbornly(self._meet, _bear_at_first)
@@ -168,7 +158,7 @@ class MariadbBackend:
     def connections(self) -> Connections:
         """See `Backend`. One more is kept for questions."""
         pool: Any = self._engine.pool
-        return Connections(pool.checkedout(), pool.checkedin(), _CONNECTIONS)
+        return Connections(pool.checkedout(), pool.checkedin(), CONNECTIONS)
 
     def close(self) -> None:
         """See `Backend`."""
@@ -200,7 +190,13 @@ class MariadbBackend:
         connection = self._engine.raw_connection()
         driver: Any = connection.driver_connection
         connection.detach()
-        driver.autocommit(True)  # noqa: FBT003 - the driver's own
+        driver._read_timeout = min(driver._read_timeout, _PROMPT)  # noqa: SLF001
+        try:
+            driver.autocommit(True)  # noqa: FBT003 - the driver's own
+        except pymysql.Error as error:
+            if timed_out(error):
+                self._cut(driver)
+            raise
         return driver
 
     @contextmanager
@@ -215,15 +211,25 @@ class MariadbBackend:
             yield lent
         except DBAPIError as error:
             # A node that has lost its cluster refuses the ROLLBACK as well.
+            driver = lent.driver_connection
             if error.connection_invalidated or _number(error) in _DEMOTED:
                 lent.invalidate(error)
+            if timed_out(error.orig):
+                self._cut(driver)
             raise
         finally:
             lent.close()
 
+    def _begun(self, lent: PoolProxiedConnection) -> BundleSession:
+        """A transaction; where there is a choice not on a server that only reads."""
+        session = BundleSession(lent.driver_connection, self._speech)
+        if self._choice is not None:
+            session.do(_BEGIN)
+        return session
+
     def _reading(self, work: Callable[[Session], T]) -> T:
         with self._lent() as lent:
-            session = BundleSession(lent.driver_connection, self._speech)
+            session = self._begun(lent)
             try:
                 return work(session)
             finally:
@@ -232,7 +238,7 @@ class MariadbBackend:
     def _writing(self, work: Callable[[Session], T], doubtful: dict[Mark, T]) -> T:
         """`doubtful` are attempts before this one of whose COMMIT nobody knows, and results."""
         with self._writers, self._lent() as lent:
-            session = BundleSession(lent.driver_connection, self._speech)
+            session = self._begun(lent)
             try:
                 for done in logged(session, doubtful):
                     session.take_back()
@@ -277,9 +283,18 @@ class MariadbBackend:
     def _bear(self, error: DBAPIError, patience: Patience) -> None:
         if _number(error) in _DEMOTED:
             # A new connection may find the server that is the primary now.
-            self._line.close()
-            self._engine.dispose()
+            self._drop()
         _bear(error, patience)
+
+    def _drop(self) -> None:
+        self._line.drop()
+        self._engine.dispose()
+
+    def _cut(self, driver: Any) -> None:  # noqa: ANN401 - the driver's own connection
+        """Its server hangs: nobody else is to find that out by himself."""
+        self._drop()
+        if self._choice is not None:
+            self._choice.cut(driver)
 
 
 def _number(error: DBAPIError) -> int:
@@ -320,36 +335,3 @@ def _bear_at_first(error: DBAPIError, patience: Patience) -> None:
             f"cannot open the database: {sentence(error)}", path="database"
         ) from error
     _bear(error, patience)
-
-
-def _engine(url: URL) -> Engine:
-    # One name for both kinds, which the migrations tell from others.
-    url, hosts = without_hosts(url.set(drivername="mysql+pymysql"))
-    lively = {name: value for name, value in _LIVELY.items() if name not in url.query}
-    engine = create_engine(
-        url.update_query_dict(lively),
-        isolation_level="REPEATABLE READ",
-        pool_size=_CONNECTIONS // 2,
-        max_overflow=_CONNECTIONS - _CONNECTIONS // 2,
-        pool_timeout=WAIT,
-        pool_recycle=_OLD,
-        pool_use_lifo=True,
-        # Every transaction is ended by whoever began it.
-        pool_reset_on_return=None,
-        paramstyle="format",  # sessions give their values in order
-        connect_args={"client_flag": FLAGS},
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own type
-        kind = "MariaDB" if "MariaDB" in connection.get_server_info() else "MySQL"
-        with connection.cursor() as cursor:
-            cursor.execute(_SETTINGS)
-            cursor.execute(_IDLE[kind])
-            cursor.execute(_CLUSTERED)
-            if (cursor.fetchone() or ("", "OFF"))[1] == "ON":
-                cursor.execute(_CAUSAL)
-
-    if hosts:
-        connect_to_first(engine, hosts)
-    return engine

@@ -11,16 +11,14 @@ it is not, everything is read anew.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pymysql
 from sqlalchemy import bindparam, delete, text, update
-from sqlalchemy.exc import DBAPIError
 
 from moorage.store import tables
 from moorage.store.answers import Glance, News, Turn, commits
 from moorage.store.lapsed import sweep_all
+from moorage.store.mariadb_line import CLOCK, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
     from moorage.store.lapsed import Swept
+    from moorage.store.mariadb_line import Line
     from moorage.store.patience import Stubbornly
     from moorage.store.session import Question, Rows, Session
 
@@ -45,19 +44,11 @@ TRIM_EVERY: Final = 1_000
 _LOOK_BACK: Final = 100
 """Numbers before the newest that a reader of everything makes sure to have seen."""
 
-# The clock of the statement's end, not of its begin: it is read after the wait for the lock.
-_CLOCK: Final = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
-_NOW: Final = f"SELECT {_CLOCK}"
 _ENTER: Final = text(
-    f"SELECT revision, {_CLOCK} AS instant FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
-)
-_ASK: Final = (
-    "SELECT revision,"  # noqa: S608 - the clock is a constant
-    " (SELECT at FROM changes WHERE changes.revision = ledger.revision LIMIT 1),"
-    f" {_CLOCK} FROM ledger WHERE id = 1"
+    f"SELECT revision, {CLOCK} AS instant FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
 )
 _HEAD: Final = (
-    f"SELECT revision, topology_revision, log_start, {_CLOCK} AS now,"  # noqa: S608
+    f"SELECT revision, topology_revision, log_start, {CLOCK} AS now,"  # noqa: S608
     " EXISTS (SELECT 1 FROM members) AS tags FROM ledger WHERE id = 1"
 )
 _SINCE: Final = (
@@ -74,14 +65,6 @@ _TRIM = delete(tables.changes).where(tables.changes.c.revision <= bindparam("upt
 _START = update(tables.ledger).values(log_start=bindparam("upto"))
 
 
-class Mark(NamedTuple):
-    """A place in the history that nothing else can be mistaken for."""
-
-    revision: int
-    at: Instant | None
-    """When the commit of that number was made; None: there is no such row in the log."""
-
-
 class _Row(NamedTuple):
     """One of the log, in the order of `_SINCE`."""
 
@@ -89,55 +72,6 @@ class _Row(NamedTuple):
     revision: int
     at: Instant
     bookings_only: bool
-
-
-class Line:
-    """One connection per process for questions of one statement; replaced when it breaks."""
-
-    def __init__(self, dial: Callable[[], Any]) -> None:
-        self._dial = dial
-        self._busy = Lock()
-        self._driver: Any = None
-
-    def ask(self) -> tuple[Mark, Instant]:
-        """The newest mark, and the server's clock.
-
-        Raises:
-            DBAPIError: the database is away; the line is broken.
-        """
-        revision, at, now = self._one(_ASK)
-        return Mark(revision, at), now
-
-    def now(self) -> Instant:
-        """The server's clock.
-
-        Raises:
-            DBAPIError: the database is away; the line is broken.
-        """
-        return int(self._one(_NOW)[0])
-
-    def _one(self, statement: str) -> Any:  # noqa: ANN401 - a row
-        with self._busy:
-            try:
-                if self._driver is None:
-                    self._driver = self._dial()
-                with self._driver.cursor() as cursor:
-                    cursor.execute(statement)
-                    return cursor.fetchone()
-            except pymysql.Error as error:
-                self._hang_up()
-                # In SQLAlchemy's terms, as every other error of the database.
-                raise DBAPIError(statement, (), error, connection_invalidated=True) from error
-
-    def _hang_up(self) -> None:
-        driver, self._driver = self._driver, None
-        if driver is not None and driver.open:
-            driver.close()
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        with self._busy:
-            self._hang_up()
 
 
 class MarkedLog:

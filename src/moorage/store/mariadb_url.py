@@ -1,0 +1,103 @@
+"""What a URL of MariaDB or MySQL may say behind its `?`: servers, and arguments of the driver."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pymysql
+
+from moorage.domain.errors import InvalidDescription
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+_PORT: Final = 3306
+_LAST_PORT: Final = 65_535
+_HOST: Final = re.compile(r"(?:\[([^\[\],]+)\]|([^\[\]:,\s]+))(?::([0-9]{1,5}))?")
+_LONGEST: Final = 31_536_000
+"""Seconds that the driver takes at most."""
+_NO_TEXT: Final = frozenset(
+    {
+        *("auth_plugin_map", "conv", "cursorclass", "ssl"),  # values of Python
+        *("compress", "named_pipe"),  # not supported by the driver
+        *("client_flag", "defer_connect", "host", "port"),  # given by us
+    }
+)
+_KNOWN: Final = (
+    {
+        *("ssl_capath", "ssl_check_hostname", "ssl_cipher"),  # SQLAlchemy's
+        *list(inspect.signature(pymysql.Connection.__init__).parameters)[1:],
+    }
+    - _NO_TEXT
+)
+
+
+class Host(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+
+def without_hosts(url: URL) -> tuple[URL, list[Host]]:
+    """The URL without its list of servers, and that list; empty if there is none.
+
+    Raises:
+        InvalidDescription: one of them is not `name` or `name:port`, or there is another, or its
+            port, elsewhere in the URL.
+    """
+    given = url.query.get("host", ())
+    names = (given,) if isinstance(given, str) else given
+    if names and (url.host or url.port or "unix_socket" in url.query):
+        raise InvalidDescription(
+            "a server or a port is named both by host= and elsewhere; several are written"
+            " mysql://user@/name?host=one:3306&host=two:3306",
+            path="database",
+        )
+    if "port" in url.query:
+        raise InvalidDescription(
+            "a port is written behind its server (one:3306), not as port=", path="database"
+        )
+    return url.difference_update_query(["host"]), [_host(name) for name in names]
+
+
+def _host(text: str) -> Host:
+    found = _HOST.fullmatch(text)
+    if found is None:
+        raise InvalidDescription(
+            f"host={text} is not name, name:port, or [address]:port of one server", path="database"
+        )
+    address, name, port = found.groups()
+    number = int(port or _PORT)
+    if not 0 < number <= _LAST_PORT:
+        raise InvalidDescription(f"host={text}: there is no such port", path="database")
+    return Host(address or name, number)
+
+
+def require_known(url: URL) -> None:
+    """Return if the driver knows every argument of a URL without hosts.
+
+    Raises:
+        InvalidDescription: one of them it does not, or it is given twice.
+    """
+    for name, value in url.query.items():
+        if name not in _KNOWN:
+            raise InvalidDescription(
+                f"a URL of MariaDB or MySQL has no argument {name}", path="database"
+            )
+        if not isinstance(value, str):
+            raise InvalidDescription(f"the URL gives {name} twice", path="database")
+
+
+def seconds(url: URL, name: str, usual: int) -> int:
+    """An argument that is a number of seconds.
+
+    Raises:
+        InvalidDescription: it is something else.
+    """
+    value = url.query.get(name, str(usual))
+    if not isinstance(value, str) or not re.fullmatch(r"0*[1-9][0-9]{0,7}", value):
+        raise InvalidDescription(f"{name} in the URL is no number of seconds", path="database")
+    return min(int(value), _LONGEST)
