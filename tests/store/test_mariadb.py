@@ -229,7 +229,7 @@ def test_a_writer_that_stands_still_loses_its_turn(
         "MariaDB": "SET SESSION idle_transaction_timeout = 1",
         "MySQL": "SET SESSION wait_timeout = 1",
     }
-    monkeypatch.setattr(mariadb, "_IDLE", idle)
+    monkeypatch.setattr(mariadb_engine, "_IDLE", idle)
     host(store, "a")
     backend, begun, go_on, tries = connect(mariadb_url), Event(), Event(), []
 

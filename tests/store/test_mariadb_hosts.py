@@ -22,6 +22,7 @@ from moorage.domain.providers import Inventory
 from moorage.store import mariadb, mariadb_hosts, mariadb_url, open_store, patience
 from moorage.store.mariadb import MariadbBackend
 from moorage.store.opening import connect
+from moorage.store.placement_database import read_placement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -349,3 +350,15 @@ def test_one_way_to_name_a_server(mariadb_url: str) -> None:
 def test_a_mistake_in_the_url_is_a_sentence(url: str, words: str) -> None:
     with pytest.raises(InvalidDescription, match=words):
         open_store(url)
+
+
+def test_placements_database_may_be_on_several_servers(mariadb_url: str) -> None:
+    """And they need not be ones that can be written to. This one is no Placement service's."""
+    with pytest.raises(InvalidDescription, match="no table"):
+        read_placement(hosts_of(mariadb_url, 1))
+
+
+def test_a_mistake_in_the_url_of_placements_database_is_a_sentence() -> None:
+    with pytest.raises(InvalidDescription, match="no argument foo") as told:
+        read_placement("mysql+pymysql://u@/d?host=a&foo=bar")
+    assert told.value.path == "from"

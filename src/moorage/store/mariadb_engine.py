@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import create_engine, event
 
 from moorage.store.bundle import FLAGS
-from moorage.store.mariadb_url import require_known, seconds
+from moorage.store.mariadb_url import require_known
 from moorage.store.patience import WAIT
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def made_engine(url: URL) -> Engine:
         InvalidDescription: the driver does not know an argument, or its value cannot be.
     """
     require_known(url)
-    lively = {name: seconds(url, name, value) for name, value in _LIVELY.items()}
+    lively = {name: int(str(url.query.get(name, value))) for name, value in _LIVELY.items()}
     # The driver takes its time for the greeting by the others, too.
     brief = {name: str(min(value, lively["connect_timeout"])) for name, value in lively.items()}
     engine = create_engine(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _PORT: Final = 3306
 _LAST_PORT: Final = 65_535
 _HOST: Final = re.compile(r"(?:\[([^\[\],]+)\]|([^\[\]:,\s]+))(?::([0-9]{1,5}))?")
-_LONGEST: Final = 31_536_000
-"""Seconds that the driver takes at most."""
+_SECONDS: Final = frozenset({"connect_timeout", "read_timeout", "write_timeout"})
+_NUMBER: Final = re.compile(r"0*[1-9][0-9]{0,6}")
 _NO_TEXT: Final = frozenset(
     {
         *("auth_plugin_map", "conv", "cursorclass", "ssl"),  # values of Python
@@ -80,7 +80,8 @@ def require_known(url: URL) -> None:
     """Return if the driver knows every argument of a URL without hosts.
 
     Raises:
-        InvalidDescription: one of them it does not, or it is given twice.
+        InvalidDescription: one of them it does not, or it is given twice, or is no number of
+            seconds though it should be.
     """
     for name, value in url.query.items():
         if name not in _KNOWN:
@@ -89,15 +90,5 @@ def require_known(url: URL) -> None:
             )
         if not isinstance(value, str):
             raise InvalidDescription(f"the URL gives {name} twice", path="database")
-
-
-def seconds(url: URL, name: str, usual: int) -> int:
-    """An argument that is a number of seconds.
-
-    Raises:
-        InvalidDescription: it is something else.
-    """
-    value = url.query.get(name, str(usual))
-    if not isinstance(value, str) or not re.fullmatch(r"0*[1-9][0-9]{0,7}", value):
-        raise InvalidDescription(f"{name} in the URL is no number of seconds", path="database")
-    return min(int(value), _LONGEST)
+        if name in _SECONDS and not _NUMBER.fullmatch(value):
+            raise InvalidDescription(f"{name} in the URL is no number of seconds", path="database")

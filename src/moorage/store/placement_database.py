@@ -24,7 +24,7 @@ from moorage.domain.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from sqlalchemy import URL, Connection
+    from sqlalchemy import URL, Connection, Engine
 
 _DRIVERS: Final = {
     "sqlite": "sqlite",
@@ -83,7 +83,7 @@ def _parsed(url: str) -> URL:
 @contextmanager
 def _connection(url: URL) -> Iterator[Connection]:
     try:
-        engine = create_engine(_read_only(url))
+        engine = _engine(url)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise InvalidDescription(
             f"no driver for {url.get_backend_name()} databases ({error}):"
@@ -110,6 +110,24 @@ def _connection(url: URL) -> Iterator[Connection]:
         raise Busy(f"the source's database cannot be read: {first}") from error
     finally:
         engine.dispose()
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() not in {"mysql", "mariadb"}:
+        return create_engine(_read_only(url))
+    # Its driver is an extra.
+    from moorage.store.mariadb_hosts import Choice  # noqa: PLC0415
+    from moorage.store.mariadb_url import require_known, without_hosts  # noqa: PLC0415
+
+    try:
+        url, hosts = without_hosts(url)
+        require_known(url)
+    except InvalidDescription as error:
+        raise InvalidDescription(str(error), path="from") from error
+    engine = create_engine(url)
+    if hosts:
+        Choice(engine, hosts, only_read=True)
+    return engine
 
 
 def _read_only(url: URL) -> URL:
