@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import IntegrityError
 from tests.servers.mariadb import Databases, MariadbServer, ask, connected
 from tests.servers.proxy import ON_MARIADB, Proxy
 
@@ -33,6 +35,8 @@ from moorage.store.upgrade import upgrade
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from moorage.store.session import Session
 
 
 def host(store: Ledger, name: str, total: int = 1_000_000) -> None:
@@ -204,6 +208,30 @@ def test_a_commit_that_loses_a_deadlock_is_done_again(store: Ledger, mariadb_url
             stranger.rollback()
             assert done.result(30).consumer_generations == {"c": 1}
     assert used(store) == 1
+
+
+def test_a_key_that_another_node_has_just_given_is_met_once(
+    store: Ledger, mariadb_url: str
+) -> None:
+    """As of a cluster: the other's commit is there before this one is refused (ADR-0018)."""
+    host(store, "a")
+    backend = connect(mariadb_url)
+    again = tables.traits.insert().values(name="HW_CPU_X86_AVX2", updated_at=1)
+    attempts = 0
+
+    def work(session: Session, *, always: bool) -> str:
+        nonlocal attempts
+        attempts += 1
+        if always or attempts == 1:
+            session.execute(again)
+        return "done"
+
+    assert backend.write(partial(work, always=False)) == "done"
+    assert attempts == 2
+    with pytest.raises(IntegrityError):
+        backend.write(partial(work, always=True))
+    assert attempts == 2 + patience.ATTEMPTS
+    backend.close()
 
 
 def test_a_turn_that_does_not_come_is_busy(

@@ -61,6 +61,9 @@ _OLDEST: Final = {"MariaDB": (10, 6), "MySQL": (8, 0)}
 
 _COLLIDED: Final = frozenset({1213, 1020, 1412})
 """Deadlock; a row, or a table's shape, that moved under a view: try again."""
+_TWICE: Final = 1062
+"""Two births of one key. Of two commits on two nodes of a cluster one may meet it before it is
+refused; on a single server nobody does."""
 _LATE: Final = frozenset({1205, 1317, 1969, 3024})
 """Waited too long for a lock, was cancelled, or took longer than the server allows."""
 _GONE: Final = frozenset(
@@ -313,6 +316,8 @@ def _bear(error: DBAPIError, patience: Patience) -> None:
     """
     number = _number(error)
     if number in _COLLIDED and patience.part_farther():
+        return
+    if number == _TWICE and patience.part():
         return
     if number in _LATE | _COLLIDED:
         raise Busy("the ledger has too many writers at once") from error
