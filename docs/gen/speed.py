@@ -54,9 +54,9 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
   HTTP transport. The rest is Python, half of it in the store, and a twenty-fifth to bring the
   snapshot into step with what was booked. On PostgreSQL the database's processes use a third, and
   a quarter of Python's part is speaking with them. Both lie on a disk here, whose flushes cost
-  processor time too. Where the targets are near, runs differ: in eight of them, on a fast day, a
-  `PUT` on SQLite was 25 to 29 times cheaper than the reference's (31 to 34 on a slow one), and
-  loading a host on PostgreSQL 8.6 to 10.9 times."""
+  processor time too. Where the targets are near, runs differ: in five of them, in turns, a `PUT` on
+  SQLite was 25 to 29 times cheaper than the reference's, and loading a host on PostgreSQL 8.6 to
+  10.9 times."""
 
 LARGER: Final = """\
 Moorage alone, on SQLite: how cost grows with the fleet. `make bench-placement ARGS="--hosts

@@ -15,9 +15,10 @@ A connection that breaks is replaced, and what was not finished is done anew. If
 middle of COMMIT, the log is asked what became of the transaction: a commit is never done twice and
 never reported lost when it was not.
 
-In a Galera cluster a lock holds on one node only. Of two commits on two nodes the cluster takes
-one: every commit moves the ledger's row, so they always collide, and the other is done anew. A
-transaction begins when its node has everything that was acknowledged anywhere (ADR-0018).
+In a Galera cluster a lock holds on one node only, so one node is used at a time. Around a failover
+there may be two: of commits on two nodes the cluster takes one, for every commit moves the ledger's
+row, and the other is done anew; a transaction begins when its node has everything that was
+acknowledged anywhere. Why that is not enough for more is in ADR-0018.
 """
 
 from __future__ import annotations
