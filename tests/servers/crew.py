@@ -78,6 +78,11 @@ class App:
         start_response("200 OK", [])
         return [f"{before} {stream.is_whole}".encode()]
 
+    def who(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
+        environ["wsgi.input"].read()
+        start_response("200 OK", [])
+        return [str(threading.get_ident()).encode()]
+
     def refuse(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
         start_response("413 Request Entity Too Large", [("content-length", "3")])
         return [b"no!"]

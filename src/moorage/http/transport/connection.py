@@ -68,6 +68,7 @@ class Connection:
         "_ends",
         "_incoming",
         "_outgoing",
+        "_poller",
         "_rests",
         "_service",
         "_shakes",
@@ -81,6 +82,8 @@ class Connection:
         self._address: str = common["REMOTE_ADDR"]
         self._incoming = Incoming(common)
         self._outgoing: Outgoing | None = None
+        self._poller: select.poll | None = None
+        """Knows the socket, once it was waited for."""
         self._shakes = isinstance(accepted, ssl.SSLSocket)
         """Whether TLS has yet to be agreed on."""
         self._drains = False
@@ -153,11 +156,12 @@ class Connection:
         except _WOULD_WAIT:
             return None
 
-    def wait(self, seconds: float) -> None:
-        """Wait until there is something to receive, or so long."""
-        poller = select.poll()
-        poller.register(self._socket, select.POLLIN)
-        poller.poll(seconds * 1000)
+    def wait(self, seconds: float) -> bool:
+        """Wait until there is something to receive, or so long; whether there is."""
+        if self._poller is None:
+            self._poller = select.poll()
+            self._poller.register(self._socket, select.POLLIN)
+        return bool(self._poller.poll(seconds * 1000))
 
     def tell(self, data: bytes, seconds: float) -> None:
         """Send a few bytes once there is room for all of them, unless there is none for so long.

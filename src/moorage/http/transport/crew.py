@@ -4,6 +4,10 @@ All of them wait at one epoll, each connection armed for one event: whoever is w
 connection to itself, serves it without handing anything on, and arms it again. The system wakes
 the thread that waited last, whose memory is warmest. Before a thread begins to serve, it sees to it
 that another one waits.
+
+A thread that was the only one at work stays a moment with the connection that it served: most
+clients that have an answer ask again. The epoll would wake a second thread for each further piece
+of a request that comes before the first is at it, and clients send head and body in two.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ _IDLE_SECONDS: Final = 30.0
 """How long a thread waits for work while others wait too, before it ends."""
 _UNUSED_SECONDS: Final = 1.0
 """How long a connection is left alone whose next request may be on its way."""
+_STAY_SECONDS: Final = 0.005
+"""How long a thread stays with a connection for its next request."""
 
 
 class Crew:
@@ -37,6 +43,9 @@ class Crew:
         self._lock = threading.Lock()
         self._threads = 0
         self._waiting = 0
+        """Those at the epoll."""
+        self._staying = 0
+        """Those that stay with a connection that rests."""
         self._over = False
         """Whether no turn begins any more."""
         self._hire()
@@ -48,7 +57,7 @@ class Crew:
     @property
     def busy(self) -> bool:
         """Whether any request is worked on, or any answer on its way."""
-        if self._waiting < self._threads:
+        if self._waiting + self._staying < self._threads:
             return True
         return any(connection.sends for connection in list(self._connections.values()))
 
@@ -122,6 +131,19 @@ class Crew:
                 with self._lock:
                     self._waiting += 1
 
+    def _may_stay(self) -> bool:
+        """Whether to stay with a connection: if nobody else is at work. It is counted then."""
+        with self._lock:
+            alone = self._waiting == self._threads - 1 > 0
+            self._staying += alone
+            return alone
+
+    def _goes_on(self) -> bool:
+        """Whether a thread that stayed may begin another turn. It is not counted any more then."""
+        with self._lock:
+            self._staying -= 1
+            return not self._over
+
     def _is_spare(self) -> bool:
         """Whether this thread may end, for another one waits. It is not counted any more then."""
         with self._lock:
@@ -136,6 +158,11 @@ class Crew:
         connection = self._connections[descriptor]
         try:
             after = connection.turn()
+            while after is Next.READABLE and self._may_stay():
+                asks = connection.wait(_STAY_SECONDS)
+                if not self._goes_on() or not asks:
+                    break
+                after = connection.turn()
             if after:
                 self._events.modify(descriptor, after)
                 return
