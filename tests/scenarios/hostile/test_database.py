@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios.hostile.conftest import create, names
+from tests.scenarios.hostile.conftest import call, create, names
 from tests.servers.postgres import PostgresServer
 
 from moorage.domain.errors import InvalidDescription
@@ -44,6 +44,7 @@ def test_a_database_that_is_away_makes_it_unready_and_loses_nothing(
         postgres_server.end()
         service.eventually(lambda: service.get("/readyz")[1]["checks"]["database"] == "not ready")
         assert service.get("/healthz") == (200, {"status": "alive"})
+        assert call(service.port, "GET", "/placement/")[0] == 200  # which versions there are
         service.eventually(lambda: 503 in statuses)
         service.eventually(lambda: "background work waits" in service.log.read_text())
         postgres_server.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.api.placement.precedence import refuse_first
+from moorage.api.placement.rendering import just_now
 from moorage.domain.changes import Changeset, PutAggregates
 from moorage.domain.errors import MoorageError
 from moorage.http.microversion import Response
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def show(parts: Parts, request: Request) -> Response:
     """The aggregates a provider is a member of."""
     provider = usecase.one(parts.store, request.path["uuid"])
-    return _shown(sorted(provider.aggregates), provider.generation, parts.store.now())
+    return _shown(sorted(provider.aggregates), provider.generation, just_now())
 
 
 def replace(parts: Parts, request: Request) -> Response:

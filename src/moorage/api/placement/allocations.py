@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.api.placement.query import BEYOND
+from moorage.api.placement.rendering import just_now
 from moorage.api.placement.validation import canonical, is_uuid_like
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import UNKNOWN_TYPE, Consumer
@@ -26,7 +27,7 @@ def show(parts: Parts, request: Request) -> Response:
     """A consumer's allocations; never 404, for nobody knows which consumers there could be."""
     found = parts.store.allocations_of_consumer(request.path["consumer_uuid"])
     if found is None:
-        return Response(body={"allocations": {}}, modified=parts.store.now())
+        return Response(body={"allocations": {}}, modified=just_now())
     consumer, bookings, generations = found
     shown = {
         uuid: {"resources": resources, "generation": generations[uuid]}
@@ -39,7 +40,7 @@ def show(parts: Parts, request: Request) -> Response:
         "consumer_generation": consumer.generation,
         "consumer_type": consumer.type or UNKNOWN_TYPE,
     }
-    return Response(body=body, modified=_newest(parts, bookings))
+    return Response(body=body, modified=_newest(bookings))
 
 
 def of_provider(parts: Parts, request: Request) -> Response:
@@ -53,7 +54,7 @@ def of_provider(parts: Parts, request: Request) -> Response:
             "consumer_generation": consumer.generation,
         }
     body = {"allocations": shown, "resource_provider_generation": generation}
-    return Response(body=body, modified=_newest(parts, [booking for _, booking in found]))
+    return Response(body=body, modified=_newest([booking for _, booking in found]))
 
 
 def replace(parts: Parts, request: Request) -> Response:
@@ -123,7 +124,7 @@ def _by_provider(bookings: Sequence[Booking]) -> Mapping[str, JSON]:
     return {uuid: dict(amounts) for uuid, amounts in found.items()}
 
 
-def _newest(parts: Parts, bookings: Sequence[Booking]) -> int:
+def _newest(bookings: Sequence[Booking]) -> int:
     """Allocations are written whole, so each is as old as its start; now for none."""
     newest = max((one.period.start for one in bookings), default=None)
-    return parts.store.now() if newest is None else newest
+    return just_now() if newest is None else newest

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api.placement.names import unknown_classes
 from moorage.api.placement.precedence import refuse_first
+from moorage.api.placement.rendering import just_now
 from moorage.api.placement.schemas import NAME
 from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
 from moorage.domain.errors import InvalidDescription, MoorageError, NotFound, ProviderConflict
@@ -45,7 +46,7 @@ def list_all(parts: Parts, request: Request) -> Response:
     newest = max((one.updated_at for one in provider.inventories), default=None)
     return Response(
         body=shape_all(provider.inventories, provider.generation),
-        modified=parts.store.now() if newest is None else newest,
+        modified=just_now() if newest is None else newest,
     )
 
 

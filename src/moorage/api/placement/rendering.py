@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from email.utils import formatdate
 from functools import lru_cache
 from html import escape
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.api.placement.refusals import Refusal
+    from moorage.domain.period import Instant
     from moorage.http.microversion import JSON, Response
 
 _STOCK: Final = {
@@ -49,6 +51,14 @@ def success_headers(response: Response, body: Sequence[bytes], base: str) -> lis
         headers.append(("last-modified", _http_date(response.modified // MICROSECONDS)))
         headers.append(("cache-control", "no-cache"))
     return headers
+
+
+def just_now() -> Instant:
+    """When that was last modified of which nobody knows when: now, as the reference has it.
+
+    By this machine's clock, as every date of HTTP: the ledger's is asked of its database.
+    """
+    return time.time_ns() // 1000
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moorage.api.placement import schemas
 from moorage.api.placement.names import STANDARD_CLASSES, is_virtual
+from moorage.api.placement.rendering import just_now
 from moorage.api.placement.validation import check_value
 from moorage.domain.changes import (
     Changeset,
@@ -28,9 +29,9 @@ def shape(name: str, mount: str) -> JSON:
     return {"name": name, "links": links}
 
 
-def _modified(parts: Parts, one: Named) -> int:
+def _modified(one: Named) -> int:
     """Standard classes come with the service: they are always as of now."""
-    return parts.store.now() if one.name in STANDARD_CLASSES else one.updated_at
+    return just_now() if one.name in STANDARD_CLASSES else one.updated_at
 
 
 def _find(parts: Parts, name: str) -> Named:
@@ -38,7 +39,7 @@ def _find(parts: Parts, name: str) -> Named:
         if one.name == name:
             return one
     if is_virtual(parts.store, name):
-        return Named(name, parts.store.now())
+        return Named(name, just_now())
     raise NotFound("resource class", name)
 
 
@@ -47,7 +48,7 @@ def list_all(parts: Parts, request: Request) -> Response:
     found = parts.store.resource_classes()
     return Response(
         body={"resource_classes": [shape(one.name, request.mount) for one in found]},
-        modified=max(_modified(parts, one) for one in found),
+        modified=max(_modified(one) for one in found),
     )
 
 
@@ -61,7 +62,7 @@ def create(parts: Parts, request: Request) -> Response:
 def show(parts: Parts, request: Request) -> Response:
     """One class."""
     one = _find(parts, request.path["name"])
-    return Response(body=shape(one.name, request.mount), modified=_modified(parts, one))
+    return Response(body=shape(one.name, request.mount), modified=_modified(one))
 
 
 def ensure(parts: Parts, request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from moorage.api.placement.rendering import just_now
 from moorage.api.placement.versions import HISTORY
 from moorage.http.microversion import Response
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from moorage.api.placement.request import Parts, Request
 
 
-def show(parts: Parts, request: Request) -> Response:  # noqa: ARG001 - one signature for all handlers
+def show(_parts: Parts, _request: Request) -> Response:
     """The version document; the one link points back at the address it was fetched from."""
     version = {
         "id": f"v{HISTORY.minimum}",
@@ -20,4 +21,4 @@ def show(parts: Parts, request: Request) -> Response:  # noqa: ARG001 - one sign
         "status": "CURRENT",
         "links": [{"rel": "self", "href": ""}],
     }
-    return Response(body={"versions": [version]}, modified=parts.store.now())
+    return Response(body={"versions": [version]}, modified=just_now())

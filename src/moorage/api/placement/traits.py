@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.api.placement import schemas
 from moorage.api.placement.names import STANDARD_TRAITS
 from moorage.api.placement.refusals import BadQuery
+from moorage.api.placement.rendering import just_now
 from moorage.api.placement.validation import check_value
 from moorage.domain.changes import Changeset, CreateTrait, DeleteTrait
 from moorage.domain.errors import InvalidDescription, NotFound
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def newest(parts: Parts, names: Collection[str]) -> int:
     """When the newest of these traits was made; now for none."""
     found = [one.updated_at for one in parts.store.traits(names)] if names else []
-    return max(found) if found else parts.store.now()
+    return max(found) if found else just_now()
 
 
 def list_all(parts: Parts, request: Request) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
+from moorage.api.placement.rendering import just_now
 from moorage.domain.consumers import UNKNOWN_TYPE
 from moorage.http.microversion import Response
 
@@ -45,7 +46,7 @@ def of_project(parts: Parts, request: Request) -> Response:
         if wanted in {None, ALL, kind}:
             groups[ALL if wanted == ALL else kind].append((consumer, booking))
     body = {"usages": {kind: _summed(found) for kind, found in groups.items()}}
-    return Response(body=body, modified=parts.store.now())
+    return Response(body=body, modified=just_now())
 
 
 def _summed(found: Iterable[tuple[Consumer, Booking]]) -> JSON:
