@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
@@ -65,8 +65,15 @@ class Log(Protocol):
         If the batch is alone: all there are.
         """
 
-    def append(self, batch: Batch) -> int:
-        """Write down what the commit touched, as its last step; its revision."""
+    def append(
+        self,
+        connection: Session,
+        turn: Turn,
+        touched: Mapping[str, bool],
+        *,
+        topology_moved: bool = False,
+    ) -> int:
+        """Write down what the commit touched (see `entries`), as its last step; its revision."""
 
     def glance(self, cursor: object | None) -> Glance:
         """Whether anything was committed that the cursor does not know; None knows nothing."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import os_resource_classes
 from sqlalchemy import bindparam, select
@@ -42,6 +42,8 @@ Pair = tuple[str, str]
 """Provider UUID and resource class: one inventory."""
 Span = tuple[int, int, int]
 """Start, end, amount; past starts are `now`, and an overrun end is `FOREVER`."""
+Foreseen: TypeAlias = "dict[ClauseElement, tuple[Parameters, Rows]]"
+"""What was asked with the beginning of a commit, and the answers; see `foresight`."""
 
 _STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
 
@@ -83,8 +85,7 @@ class Batch:
     turn: Turn
     sweep: Callable[[Batch], Swept]
     """Deletes bookings that no longer live, and says where; see `Log.sweep`."""
-    foreseen: dict[ClauseElement, tuple[Parameters, Rows]] = field(init=False, default_factory=dict)
-    """What was asked with the beginning, and the answers; see `foresight`."""
+    foreseen: Foreseen = field(default_factory=dict)
     touched: dict[str, bool] = field(init=False, default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
     rewritten: set[str] = field(init=False, default_factory=set)
@@ -282,7 +283,7 @@ class Batch:
                 if state == _ALLOCATED or (consumer, provider, name, amount) not in self.held:
                     self.amounts.setdefault(pair, set()).add(amount)
         if written:
-            self.connection.do(_INSERT_BOOKINGS, written)
+            self.connection.do(INSERT_BOOKINGS, written)
 
     def renew(self, rows: Sequence[Any], end: Instant) -> None:
         """Note bookings (rows of the table) that the caller gives another end."""
@@ -320,17 +321,9 @@ class Batch:
             found.append(Occupant(one.consumer, project))
         return found
 
-    def log_rows(self, revision: int) -> list[dict[str, object]]:
-        """What the change log says of this commit."""
-        return [
-            {
-                "revision": revision,
-                "subject": uuid,
-                "bookings_only": bookings_only,
-                "at": self.turn.at,
-            }
-            for uuid, bookings_only in {**dict.fromkeys(self.swept, True), **self.touched}.items()
-        ]
+    def logged(self) -> dict[str, bool]:
+        """What the change log says of this commit; see `entries`."""
+        return {**dict.fromkeys(self.swept, True), **self.touched}
 
 
 def _are_apart(bookings: Sequence[Booking]) -> bool:
@@ -338,4 +331,4 @@ def _are_apart(bookings: Sequence[Booking]) -> bool:
     return len(bookings) == 1 or len({one.consumer for one in bookings}) == len(bookings)
 
 
-_INSERT_BOOKINGS = tables.bookings.insert()
+INSERT_BOOKINGS = tables.bookings.insert()

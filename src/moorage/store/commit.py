@@ -13,11 +13,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, delete, exists, select, update
+from sqlalchemy import bindparam, delete, exists
 
 from moorage.domain import changes
 from moorage.domain.changes import Committed
-from moorage.domain.errors import UnknownName
 from moorage.domain.happened import TELLING
 from moorage.store import tables
 from moorage.store.apply import (
@@ -44,16 +43,18 @@ from moorage.store.batch import Batch, chunks
 from moorage.store.footprint import footprint
 from moorage.store.foresight import foresight, state_before
 from moorage.store.judge import changed, end_state, ground, judge, questions
+from moorage.store.moves import generations_of, move
+from moorage.store.newcomer import newcomer_in, settle_newcomer
 from moorage.store.own import Ended
 from moorage.store.reliance import check_reliance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from moorage.domain.changes import Change, Changeset
-    from moorage.domain.period import Instant
     from moorage.store.backends import Log
-    from moorage.store.session import Question, Rows, Session
+    from moorage.store.batch import Foreseen
+    from moorage.store.session import Session
     from moorage.usecases.ports import Clock
 
 APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
@@ -125,26 +126,6 @@ _PURGES: Final = frozenset(
 )
 """Changes of holds: whoever comes with one sweeps the lapsed ones out."""
 
-_p = tables.providers.c
-_MOVED = _p.uuid.in_(bindparam("providers", expanding=True))
-_MOVE = (
-    update(tables.providers)
-    .where(_MOVED)
-    .values(
-        generation=_p.generation + bindparam("bump"),
-        revision=_p.revision + 1,
-        updated_at=bindparam("at"),
-    )
-)
-_TOUCH = update(tables.providers).where(_MOVED).values(revision=_p.revision + 1)
-_RAISE = (
-    update(tables.providers)
-    .where(_MOVED)
-    .values(generation=_p.generation + bindparam("bump"), updated_at=bindparam("at"))
-)
-_MOVE_AND_TELL = _MOVE.returning(_p.uuid, _p.generation)
-_TOUCH_AND_TELL = _TOUCH.returning(_p.uuid, _p.generation)
-_TELL = select(_p.uuid, _p.generation).where(_MOVED)
 _FORGET = delete(tables.consumers).where(
     tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True)),
     ~exists().where(tables.bookings.c.consumer == tables.consumers.c.uuid),
@@ -170,10 +151,16 @@ def commit(
     ahead = (state_before if connection.near else foresight)(changeset, about_now)
     turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
-    batch = Batch(connection, turn.at if clock is None else clock.now(), turn, log.sweep)
-    batch.foreseen = {
+    now = turn.at if clock is None else clock.now()
+    foreseen: Foreseen = {
         statement: (given, found) for (statement, given), found in zip(ahead, answers, strict=True)
     }
+    claim = newcomer_in(changeset)
+    if claim is not None:
+        done = settle_newcomer(connection, turn, now, claim, foreseen, log)
+        if done is not None:
+            return done
+    batch = Batch(connection, now, turn, log.sweep, foreseen)
     kinds: frozenset[type] = frozenset(map(type, changeset.changes))
     check_reliance(batch, changeset)
     if not kinds.isdisjoint(fresh.KINDS):
@@ -208,15 +195,17 @@ def settle(batch: Batch, log: Log) -> Committed:
         CapacityExceeded, ConstraintViolated, InventoryInUse: see `judge`.
     """
     before = ground(batch)
-    moves = _moves(batch)
+    moves = move(batch)
     asked = questions(batch) if before is None else []
     answers = batch.connection.ask(*moves, *asked)
-    generations = _generations(batch, answers[: len(moves)])
+    generations = generations_of(batch, answers[: len(moves)])
     end = end_state(answers[len(moves) :], batch.now) if before is None else changed(batch, before)
     judge(batch, end)
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})
-    revision = log.append(batch)
+    revision = log.append(
+        batch.connection, batch.turn, batch.logged(), topology_moved=batch.topology_moved
+    )
     return Committed(
         revision=revision,
         at=batch.now,
@@ -226,60 +215,3 @@ def settle(batch: Batch, log: Log) -> Committed:
         traits_at=batch.traits_at,
         serials=MappingProxyType(batch.serials),
     )
-
-
-def _moves(batch: Batch) -> list[Question]:
-    """Move wire generations and revisions of every provider touched.
-
-    Returns:
-        What is still to be asked: the new generations of those whose old ones nobody knows.
-    """
-    alike: dict[tuple[int, bool], list[str]] = {}
-    born: dict[int, list[str]] = {}
-    for uuid in (one for one in batch.touched if one not in batch.gone):
-        bump, known = batch.bump(uuid), uuid in batch.generations
-        if not (known and uuid in batch.created):
-            alike.setdefault((bump, known), []).append(uuid)
-        elif bump:  # its first revision is counted already
-            born.setdefault(bump, []).append(uuid)
-    asked: list[Question] = []
-    for (bump, known), uuids in alike.items():
-        for some in chunks(uuids):
-            asked += _move(batch.connection, some, bump, batch.now, known=known)
-    for bump, uuids in born.items():
-        for some in chunks(uuids):
-            batch.connection.do(_RAISE, {"providers": some, "bump": bump, "at": batch.now})
-    return asked
-
-
-def _move(
-    connection: Session, providers: list[str], bump: int, now: Instant, *, known: bool
-) -> Iterator[Question]:
-    parameters = {"providers": providers, **({"bump": bump, "at": now} if bump else {})}
-    if not known and connection.dialect.update_returning:
-        yield _MOVE_AND_TELL if bump else _TOUCH_AND_TELL, parameters
-        return
-    connection.do(_MOVE if bump else _TOUCH, parameters)
-    if not known:
-        yield _TELL, {"providers": providers}
-
-
-def _generations(batch: Batch, moved: Sequence[Rows]) -> dict[str, int]:
-    """The new wire generations by provider.
-
-    Raises:
-        UnknownName: one of them does not exist.
-    """
-    found = {row.uuid: row.generation for rows in moved for row in rows}
-    unknown: list[str] = []
-    for uuid in batch.touched:
-        if uuid in found or uuid in batch.gone:
-            continue
-        if uuid in batch.generations:
-            found[uuid] = batch.generations[uuid] + batch.bump(uuid)
-        else:
-            unknown.append(uuid)
-    if unknown:
-        first = min(unknown)
-        raise UnknownName("resource provider", first, path=f"allocations.{first}")
-    return found

@@ -72,13 +72,13 @@ _INVENTORIES = (
 """With a row for each time at which there is no capacity."""
 _THEN: Final[Any] = bindparam("then", type_=BigInteger)
 _BEGUN = case((_b.start_at <= _THEN, _THEN), else_=_b.start_at)
-_STOCK = (
+STOCK = (
     select(_p.uuid.label("provider"), _p.generation, *_RULES, *_DOWN)
     .outerjoin(tables.inventories, tables.inventories.c.provider == _p.uuid)
     .outerjoin(tables.away, _a.provider == _p.root)
     .where(_p.uuid.in_(bindparam("providers", expanding=True)))
 )
-_BOOKED = (
+BOOKED = (
     select(
         _b.provider,
         _b.resource_class,
@@ -119,19 +119,19 @@ class Ground:
 def ground_questions(providers: list[str], now: Instant) -> list[Question]:
     """What `ground` goes by, to be asked before the instant of the commit is known."""
     return [
-        (_STOCK, {"providers": providers}),
-        (_BOOKED, {"providers": providers, "then": now - _EARLIER}),
+        (STOCK, {"providers": providers}),
+        (BOOKED, {"providers": providers, "then": now - _EARLIER}),
     ]
 
 
 def ground(batch: Batch) -> Ground | None:
     """The state before the changeset of all that it may book, if that was foreseen."""
-    if _BOOKED not in batch.foreseen:
+    if BOOKED not in batch.foreseen:
         return None
-    given, booked = batch.foreseen[_BOOKED]
+    given, booked = batch.foreseen[BOOKED]
     if given["then"] > batch.now:  # the clocks are that far apart
         return None
-    _, stock = batch.foreseen[_STOCK]
+    _, stock = batch.foreseen[STOCK]
     generations, judged, lives, span = batch.generations, batch.added, batch.lives, batch.span
     for row in stock:
         generations[row.provider] = row.generation
@@ -215,7 +215,7 @@ def judge(batch: Batch, end: Ground) -> None:
 
 def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
     return {
-        (row.provider, row.resource_class): _inventory(
+        (row.provider, row.resource_class): inventory(
             row.resource_class,
             row.total,
             row.reserved,
@@ -228,7 +228,7 @@ def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
     }
 
 
-_inventory = lru_cache(maxsize=1024)(Inventory)
+inventory = lru_cache(maxsize=1024)(Inventory)
 """A fleet has few kinds of them."""
 
 

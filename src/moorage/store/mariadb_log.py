@@ -17,11 +17,12 @@ from sqlalchemy import bindparam, delete, text, update
 
 from moorage.store import tables
 from moorage.store.answers import Glance, News, Turn, commits
+from moorage.store.entries import entries
 from moorage.store.lapsed import sweep_all
 from moorage.store.mariadb_line import CLOCK, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
@@ -111,16 +112,22 @@ class MarkedLog:
         """See `Log`."""
         return sweep_all(batch.connection, batch.now)
 
-    def append(self, batch: Batch) -> int:
-        """See `Log`. A row is written in any case: it proves that the commit happened."""
-        connection, number = batch.connection, batch.turn.number
-        connection.do(_ADVANCE, {"number": number, "topology": int(batch.topology_moved)})
-        nothing = {"revision": number, "subject": "", "bookings_only": True, "at": batch.turn.at}
-        connection.do(_LOG, batch.log_rows(number) or [nothing])
+    def append(
+        self,
+        connection: Session,
+        turn: Turn,
+        touched: Mapping[str, bool],
+        *,
+        topology_moved: bool = False,
+    ) -> int:
+        """See `Log`."""
+        number = turn.number
+        connection.do(_ADVANCE, {"number": number, "topology": int(topology_moved)})
+        connection.do(_LOG, entries(number, turn, touched))
         if number % TRIM_EVERY == 0 and number > KEPT:
             connection.do(_TRIM, {"upto": number - KEPT})
             connection.do(_START, {"upto": number - KEPT})
-        connection.info[MARK] = Mark(number, batch.turn.at)
+        connection.info[MARK] = Mark(number, turn.at)
         return number
 
     def glance(self, cursor: object | None) -> Glance:

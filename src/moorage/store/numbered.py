@@ -14,16 +14,16 @@ from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_colu
 
 from moorage.store import tables
 from moorage.store.answers import Glance, News, commits
+from moorage.store.entries import entries
 from moorage.store.lapsed import sweep_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
 
     from moorage.domain.changes import Changeset
-    from moorage.domain.period import Instant
     from moorage.store.answers import Turn
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
@@ -35,8 +35,6 @@ KEPT: Final = 20_000
 TRIM_EVERY: Final = 1_000
 
 _l, _log = tables.ledger.c, tables.changes.c
-_NOBODY: Final = ""
-"""The subject of a commit that touched no provider."""
 REVISION = select(
     func.coalesce(func.max(_log.revision), literal_column("0", BigInteger)).label("revision")
 )
@@ -89,12 +87,18 @@ class NumberedLog:
         """See `Log`."""
         return sweep_all(batch.connection, batch.now)
 
-    def append(self, batch: Batch) -> int:
+    def append(
+        self,
+        connection: Session,
+        turn: Turn,
+        touched: Mapping[str, bool],
+        *,
+        topology_moved: bool = False,
+    ) -> int:
         """See `Log`."""
-        connection = batch.connection
         revision = newest_revision(connection) + 1
-        connection.do(_LOG, batch.log_rows(revision) or [_by_nobody(revision, batch.turn.at)])
-        if batch.topology_moved:
+        connection.do(_LOG, entries(revision, turn, touched))
+        if topology_moved:
             connection.do(_TOPOLOGY_MOVES)
         if revision % TRIM_EVERY == 0 and revision > KEPT:
             _trim(connection, revision - KEPT)
@@ -123,10 +127,6 @@ class NumberedLog:
 def newest_revision(connection: Session) -> int:
     """The revision of the newest commit that this transaction sees."""
     return int(connection.scalar(REVISION))
-
-
-def _by_nobody(revision: int, at: Instant) -> dict[str, object]:
-    return {"revision": revision, "subject": _NOBODY, "bookings_only": True, "at": at}
 
 
 def _trim(connection: Session, upto: int) -> None:

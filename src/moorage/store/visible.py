@@ -29,12 +29,13 @@ from moorage.domain.changes import BoundHeld, BoundOffers
 from moorage.store import tables
 from moorage.store.advisory import ALONE, begin
 from moorage.store.answers import Glance, News, Turn, commits
+from moorage.store.entries import entries
 from moorage.store.lapsed import Swept, sweep_all, sweep_of, who_lapsed
 from moorage.store.patience import WAIT
 from moorage.store.turnstile import Queue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection
@@ -262,12 +263,18 @@ class VisibleLog:
         mine = connection.exec_driver_sql(_TRY, (list(found),)).scalars().all()
         return sweep_of(connection, batch.now, mine) if mine else Swept()
 
-    def append(self, batch: Batch) -> int:
-        """See `Log`. A row is written in any case: it proves that the commit happened."""
-        number, connection = batch.turn.number, batch.connection
-        nothing = {"revision": number, "subject": "", "bookings_only": True, "at": batch.turn.at}
-        connection.do(_LOG, batch.log_rows(number) or [nothing])
-        if batch.topology_moved:
+    def append(
+        self,
+        connection: Session,
+        turn: Turn,
+        touched: Mapping[str, bool],
+        *,
+        topology_moved: bool = False,
+    ) -> int:
+        """See `Log`."""
+        number = turn.number
+        connection.do(_LOG, entries(number, turn, touched))
+        if topology_moved:
             connection.do(_TOPOLOGY)
         if next(self._commits) % TRIM_EVERY == 0:
             _trim(connection)

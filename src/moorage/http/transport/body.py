@@ -20,8 +20,8 @@ class Source(Protocol):
     def receive(self) -> bytes | None:
         """What has come: nothing, None; the end, no bytes."""
 
-    def wait(self, seconds: float) -> None:
-        """Wait until there is something to receive, or so long."""
+    def wait(self, seconds: float) -> bool:
+        """Wait until there is something to receive, or so long; whether there is."""
 
     def tell(self, data: bytes, seconds: float) -> None:
         """Send a few bytes once there is room for all of them, unless there is none for so long."""

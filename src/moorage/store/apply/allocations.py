@@ -33,8 +33,8 @@ STANDING = (
 OWN = select(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
 _STANDING = select(_b.provider).where(_b.consumer == bindparam("uuid")).distinct()
 _CLEAR = delete(tables.bookings).where(_b.consumer == bindparam("uuid"), _b.state == _ALLOCATED)
-_INSERT = insert(tables.consumers)
-_COME = _INSERT.prefix_with("OR IGNORE", dialect="sqlite")
+INSERT = insert(tables.consumers)
+COME = INSERT.prefix_with("OR IGNORE", dialect="sqlite")
 """Nothing, where there is such a consumer."""
 _UPDATE = (
     update(tables.consumers)
@@ -51,10 +51,11 @@ def stored_consumer(batch: Batch, uuid: str) -> Any:  # noqa: ANN401 - a row
 
 def holder(consumer: Consumer) -> dict[str, object]:
     """The row of a new consumer that has holds only."""
-    return _columns(consumer, 0)
+    return consumer_columns(consumer, 0)
 
 
-def _columns(consumer: Consumer, generation: int) -> dict[str, object]:
+def consumer_columns(consumer: Consumer, generation: int) -> dict[str, object]:
+    """The row of a consumer."""
     return {
         "uuid": consumer.uuid,
         "project_id": consumer.project_id,
@@ -71,7 +72,7 @@ def write_consumer(
     if stored is None or consumer.uuid in batch.born:
         batch.born[consumer.uuid] = consumer.project_id
     if stored is None:
-        batch.connection.do(_INSERT, _columns(consumer, generation))
+        batch.connection.do(INSERT, consumer_columns(consumer, generation))
         return
     if stored.project_id != consumer.project_id:  # whose its holds are, is read there too
         batch.swept.update(batch.connection.scalars(_STANDING, {"uuid": consumer.uuid}))
@@ -122,7 +123,7 @@ def _comes(batch: Batch, change: ReplaceAllocations) -> bool:
     """
     if change.generation is not None or not change.allocations or not batch.connection.near:
         return False
-    came = batch.connection.execute(_COME, _columns(change.consumer, 1)).rowcount == 1
+    came = batch.connection.execute(COME, consumer_columns(change.consumer, 1)).rowcount == 1
     if came:
         batch.born[change.consumer.uuid] = change.consumer.project_id
     return came

@@ -1,0 +1,28 @@
+"""What a commit writes into the change log, whatever the database.
+
+A commit that touched no provider writes a row as well, in the name of nobody: it proves that the
+commit was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.store.answers import Turn
+
+NOBODY: Final = ""
+"""The subject of a commit that touched no provider."""
+
+
+def entries(number: int, turn: Turn, touched: Mapping[str, bool]) -> list[dict[str, object]]:
+    """Rows of `changes` for the commit of this number.
+
+    `touched` says of each provider, by its UUID, whether nothing but bookings changed.
+    """
+    return [
+        {"revision": number, "subject": subject, "bookings_only": bookings_only, "at": turn.at}
+        for subject, bookings_only in (touched or {NOBODY: True}).items()
+    ]

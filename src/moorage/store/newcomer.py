@@ -1,0 +1,140 @@
+"""The commonest commit in few steps: allocations of a newcomer that plainly fit.
+
+What a changeset of any kind needs to be applied and judged costs as much as all statements of a
+claim together. But nearly every claim is of a consumer that nobody knows yet, on the usual terms,
+and fits by mere addition. Such a one is judged and written here. Whatever is not plainly of that
+kind is left to the general way, with nothing written: a refusal is always in its words. What is
+written here is what it would write, which a property test compares.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import OPEN, Committed, ReplaceAllocations
+from moorage.domain.consumers import ANY_GENERATION
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.placement import Occupant
+from moorage.store import rows
+from moorage.store.apply.allocations import COME, INSERT, STANDING, consumer_columns
+from moorage.store.batch import INSERT_BOOKINGS
+from moorage.store.judge import BOOKED, STOCK, inventory
+from moorage.store.moves import MOVE
+from moorage.store.own import Added, Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.changes import Changeset
+    from moorage.domain.period import Instant
+    from moorage.domain.resources import Amounts
+    from moorage.store.answers import Turn
+    from moorage.store.backends import Log
+    from moorage.store.batch import Foreseen
+    from moorage.store.session import Rows, Session
+
+_ALLOCATED: Final = BookingState.ALLOCATED.value
+_FIRST: Final = 1
+"""The generation of a consumer that has its first allocations, and how far its providers move."""
+
+
+def newcomer_in(changeset: Changeset) -> ReplaceAllocations | None:
+    """The only change of a changeset, if it may be a newcomer's on the usual terms."""
+    if len(changeset.changes) != 1:
+        return None
+    (change,) = changeset.changes
+    if type(change) is not ReplaceAllocations or not change.allocations:
+        return None
+    if not all(change.allocations.values()):
+        return None
+    usual = change.stay is OPEN and change.until is None
+    new = change.generation is None or change.generation is ANY_GENERATION
+    relies = changeset.relies_on or changeset.topology_revision is not None
+    return change if usual and new and not relies and changeset.keepers_revision is None else None
+
+
+def settle_newcomer(
+    connection: Session,
+    turn: Turn,
+    now: Instant,
+    change: ReplaceAllocations,
+    foreseen: Foreseen,
+    log: Log,
+) -> tuple[Committed, Ended] | None:
+    """Write the allocations, and the end of the books, if they plainly fit.
+
+    `foreseen` has the answers to what `foresight` asks of such a change; `now` is the instant of
+    the commit.
+
+    Returns:
+        As `commit`; None, and nothing is written, if that takes a closer look.
+    """
+    generations = _generations(change.allocations, foreseen, now)
+    if generations is None or not _comes(connection, change, foreseen):
+        return None
+    consumer, period = change.consumer, Period(now, FOREVER)
+    bookings = [
+        Booking(consumer.uuid, provider, dict(sorted(amounts.items())), period)
+        for provider, amounts in change.allocations.items()
+    ]
+    connection.do(INSERT_BOOKINGS, [row for one in bookings for row in rows.booking_columns(one)])
+    moved = {"providers": sorted(generations), "bump": _FIRST, "at": now}
+    connection.do(MOVE, moved)
+    revision = log.append(connection, turn, dict.fromkeys(change.allocations, True))
+    came = (Occupant(consumer.uuid, consumer.project_id),)
+    added = {one.provider: Added((one,), came, _FIRST, now) for one in bookings}
+    committed = Committed(
+        revision=revision,
+        at=now,
+        provider_generations=MappingProxyType(generations),
+        consumer_generations=MappingProxyType({consumer.uuid: _FIRST}),
+    )
+    return committed, Ended((revision, turn.at), added)
+
+
+def _generations(
+    allocations: Mapping[str, Amounts], foreseen: Foreseen, now: Instant
+) -> dict[str, int] | None:
+    """The wire generations that the providers get; None unless all of the amounts plainly fit."""
+    if BOOKED not in foreseen:
+        return None
+    given, booked = foreseen[BOOKED]
+    if given["then"] > now:  # see `judge.ground`
+        return None
+    taken = _taken(booked, now)
+    found: dict[str, int] = {}
+    left = sum(map(len, allocations.values()))
+    for provider, generation, name, total, *rules, _, down_to in foreseen[STOCK][1]:
+        if down_to is not None:
+            return None
+        found[provider] = generation + _FIRST
+        amount = allocations[provider].get(name)
+        if amount is None:
+            continue
+        known = inventory(name, total, *rules)
+        over = taken.get((provider, name), 0) + amount > known.capacity
+        if over or amount < 1 or known.rule_broken_by(amount) is not None:
+            return None
+        left -= 1
+    return found if not left and len(found) == len(allocations) else None
+
+
+def _taken(booked: Rows, now: Instant) -> dict[tuple[str, str], int]:
+    """All that lives now, together, whenever it begins: what fits beside it always fits."""
+    found: dict[tuple[str, str], int] = {}
+    for provider, name, _, end, lapses_at, state, amount in booked:
+        if now < lapses_at and (now < end or state == _ALLOCATED):
+            found[provider, name] = found.get((provider, name), 0) + int(amount)
+    return found
+
+
+def _comes(connection: Session, change: ReplaceAllocations, foreseen: Foreseen) -> bool:
+    """Write the consumer if there is none of its UUID; whether there was none."""
+    if connection.near:
+        return connection.execute(COME, consumer_columns(change.consumer, _FIRST)).rowcount == 1
+    if STANDING not in foreseen or foreseen[STANDING][1]:
+        return False
+    connection.do(INSERT, consumer_columns(change.consumer, _FIRST))
+    return True
