@@ -184,9 +184,21 @@ class Wire:
         while come():
             self._wait(select.POLLIN)
         end = take()
+        if end is not None and end.status == ExecStatus.FATAL_ERROR:
+            # All was done but the end of the transaction, which begins and ends with these calls.
+            failed = failed or error_from_result(end)
+            end = self._after_failed_end()
         if end is None or end.status != ExecStatus.PIPELINE_SYNC:
             raise self._lost()
         return failed
+
+    def _after_failed_end(self) -> Any:  # noqa: ANN401 - the library's result
+        """What follows the error of a transaction's end: the end of the round trip, if it stands."""
+        for _ in ("the end of the error", "the end of the round trip"):
+            while self._library.is_busy():
+                self._wait(select.POLLIN)
+            found = self._library.get_result()
+        return found
 
     def _refused(self, call: Call, answer: Any, *, preparing: bool) -> psycopg.Error | None:  # noqa: ANN401 - the library's result
         """The error of a statement that was not done; None if it was not come to."""
@@ -334,9 +346,16 @@ class PipelineSession:
     def only(self, *questions: Question) -> Sequence[Rows]:
         """Begin, ask and end the transaction in one round trip; nothing more can be asked."""
         if len(questions) == 1:
-            self._waiting.clear()  # a statement by itself is a transaction
-            return self.ask(*questions)
+            return self.together(*questions)  # a statement by itself is a transaction
         return self.ask(*questions, (_END, _NOTHING))[:-1]
+
+    def together(self, *questions: Question) -> Sequence[Rows]:
+        """Ask in a round trip that is a transaction by itself; nothing more can be asked.
+
+        Each question sees what is there after the ones before it have been answered.
+        """
+        self._waiting.clear()
+        return self.ask(*questions)
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
         """See `Session`. Placeholders are `$1`, `$2`, ..."""

@@ -22,10 +22,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store.advisory import ALONE
+from moorage.store.advisory import ALONE, begin
 from moorage.store.patience import AWAY, WAIT, Patience, cannot_go_on, sentence, stubbornly
 from moorage.store.pipeline import STALE, PipelineSession, Wire
-from moorage.store.session import in_general_terms
+from moorage.store.session import Rows, in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
 from moorage.store.wires import Permits, Wires
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
     from moorage.store.answers import Connections
-    from moorage.store.session import Question, Rows, Session
+    from moorage.store.footprint import Footprint
+    from moorage.store.session import Question, Session
 
 T = TypeVar("T")
 
@@ -67,6 +68,8 @@ _STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8)
 _LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
 _SETTINGS: Final = (
     "SET application_name = 'moorage'",
+    # Of a transaction that begins without BEGIN; what it sees under its locks must be new.
+    "SET default_transaction_isolation = 'read committed'",
     # Plans are kept while tables grow from nothing, and not made anew for other keys; what is
     # looked up by key has an index.
     "SET enable_seqscan = off",
@@ -135,6 +138,32 @@ class PostgresBackend:
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
         return self._stubbornly(lambda: self._writing(work))
+
+    def at_once(
+        self, touches: Callable[[], Footprint], writes: Callable[[], Question]
+    ) -> Rows | None:
+        """See `Backend`. It takes a statement more to cut the log."""
+
+        sent = False
+
+        def attempt() -> Rows:
+            nonlocal sent
+            with self._writers, self._lent(_WRITE) as session:
+                sent = True
+                # The second sees what is there once the first has the locks.
+                _, found = session.together(begin(touches()), writes())
+            if found:
+                self.log.note()
+            return found
+
+        if self.log.is_long:
+            return None
+        try:
+            return stubbornly(attempt, _bear_once)
+        except DBAPIError as error:
+            if sent and error.connection_invalidated:
+                raise
+            return Rows()  # taken back; the commit that follows has the patience, or tells why not
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`."""
@@ -247,6 +276,17 @@ def _bear(error: DBAPIError, patience: Patience) -> None:
     if error.connection_invalidated or state is None or state in _GONE or state.startswith("08"):
         patience.wait_for_database(error)
         return
+    raise error
+
+
+def _bear_once(error: DBAPIError, patience: Patience) -> None:
+    """As `_bear`, of what is not attempted again.
+
+    Raises:
+        Busy: not now.
+        DBAPIError: the error itself.
+    """
+    _bear(error, patience)
     raise error
 
 
