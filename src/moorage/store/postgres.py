@@ -21,10 +21,11 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from moorage.domain.errors import Busy, InvalidDescription
+from moorage.domain.errors import Busy
 from moorage.store.advisory import ALONE, begin
-from moorage.store.patience import AWAY, WAIT, Patience, cannot_go_on, sentence, stubbornly
-from moorage.store.pipeline import STALE, PipelineSession, Wire
+from moorage.store.patience import AWAY, WAIT, stubbornly
+from moorage.store.pipeline import PipelineSession, Wire
+from moorage.store.postgres_errors import bear, bear_at_first, bear_once
 from moorage.store.session import Rows, in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
@@ -49,18 +50,6 @@ _WRITING: Final = 12
 connection to read by, and so must whoever it waits for in this process."""
 _KEPT: Final = _CONNECTIONS
 """Connections kept that nobody needs just now: all, for a new one costs more than a claim."""
-
-_LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"}) | STALE
-"""Serialization, deadlock; two births of one name; no room for locks; what was prepared is no
-longer so: try again."""
-_GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
-"""Shutdown, crash, starting up, too many connections, a server that is no primary any more."""
-_LATE: Final = frozenset({"55P03", "57014"})
-"""Waited too long for a lock, or was cancelled."""
-
-_DISK_FULL: Final = "53100"
-_ON_THE_DISK: Final = frozenset({_DISK_FULL, "58030", "XX001", "XX002"})
-"""Disk full, I/O error, data or index corrupted: an operator must look."""
 
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -104,7 +93,7 @@ class PostgresBackend:
         self._line = Line(self._dial)
         self.log = VisibleLog(self._line, self._stubbornly)
         try:
-            stubbornly(lambda: self._reading(lambda _: None), _bear_at_first)
+            stubbornly(lambda: self._reading(lambda _: None), bear_at_first)
         except BaseException:
             self.close()
             raise
@@ -143,7 +132,6 @@ class PostgresBackend:
         self, touches: Callable[[], Footprint], writes: Callable[[], Question]
     ) -> Rows | None:
         """See `Backend`. It takes a statement more to cut the log."""
-
         sent = False
 
         def attempt() -> Rows:
@@ -159,7 +147,7 @@ class PostgresBackend:
         if self.log.is_long:
             return None
         try:
-            return stubbornly(attempt, _bear_once)
+            return stubbornly(attempt, bear_once)
         except DBAPIError as error:
             if sent and error.connection_invalidated:
                 raise
@@ -251,55 +239,7 @@ class PostgresBackend:
     # --- several attempts ---------------------------------------------------------------------
 
     def _stubbornly(self, attempt: Callable[[], T]) -> T:
-        return stubbornly(attempt, _bear)
-
-
-def _bear(error: DBAPIError, patience: Patience) -> None:
-    """Return if it is worth another attempt, after a pause.
-
-    Raises:
-        Busy: not now.
-        DBAPIError: the error itself, which no repetition mends.
-    """
-    state = getattr(error.orig, "sqlstate", None)
-    if state in _LATE:
-        raise Busy("the ledger has too many writers at once") from error
-    if state in _ON_THE_DISK:
-        why = "the database's disk is full" if state == _DISK_FULL else "the database is damaged"
-        raise cannot_go_on(error, why) from error
-    if state in _LOST:
-        if patience.part():
-            return
-        if state in {"40001", "40P01"}:
-            raise Busy("the ledger has too many writers at once") from error
-        raise error
-    if error.connection_invalidated or state is None or state in _GONE or state.startswith("08"):
-        patience.wait_for_database(error)
-        return
-    raise error
-
-
-def _bear_once(error: DBAPIError, patience: Patience) -> None:
-    """As `_bear`, of what is not attempted again.
-
-    Raises:
-        Busy: not now.
-        DBAPIError: the error itself.
-    """
-    _bear(error, patience)
-    raise error
-
-
-def _bear_at_first(error: DBAPIError, patience: Patience) -> None:
-    """As `_bear`; a server that refuses us for good is a mistake in the URL.
-
-    Raises:
-        InvalidDescription: no such database or role, wrong password.
-    """
-    told = sentence(error)
-    if "FATAL" in told and "the database system is" not in told:
-        raise InvalidDescription(f"cannot open the database: {told}", path="database")
-    _bear(error, patience)
+        return stubbornly(attempt, bear)
 
 
 def _status(connection: Session, number: int) -> str | None:
