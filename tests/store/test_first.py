@@ -102,7 +102,10 @@ def aggregates(uuid: str, generation: int | None, *names: str) -> PutAggregates:
     return PutAggregates(uuid, frozenset(names or (B, C)), generation)
 
 
-DESCRIPTION = (CreateProvider(A, "a"), stock(A, 0), traits(A, 1), aggregates(A, 2))
+DESCRIPTION: tuple[Change, ...] = (
+    *(CreateProvider(A, "a"), stock(A, 0)),
+    *(traits(A, 1), aggregates(A, 2)),
+)
 
 
 def done(store: Ledger, change: Change) -> Committed | str:
@@ -149,7 +152,7 @@ def contents(url: str, marks: Marks) -> dict[str, list[tuple[Any, ...]]]:
                 if column.name in INSTANTS or (table.name, column.name) == ("changes", "revision")
             }
             columns = ", ".join(column.name for column in table.columns)
-            every = connection.execute(f"SELECT {columns} FROM {table.name}").fetchall()  # type: ignore[call-overload]
+            every = connection.execute(f"SELECT {columns} FROM {table.name}").fetchall()
             found[table.name] = sorted(
                 (
                     tuple(
@@ -179,17 +182,20 @@ def drawn(dice: random.Random, generations: dict[str, int]) -> Change:
             if dice.random() < 0.1:
                 names = ["CUSTOM_NOWHERE"]
             change = stock(uuid, generation, *names)
-            how = dice.choice([{}] * 8 + [{"create": True}, {"update": True}, {"inventories": ()}])
-            return replace(change, replace_all=dice.random() < 0.8, **how)  # type: ignore[arg-type]
+            only: list[dict[str, Any]] = [{"create": True}, {"update": True}, {"inventories": ()}]
+            how = dice.choice([{}] * 8 + only)
+            return replace(change, replace_all=dice.random() < 0.8, **how)
         case "traits":
             every = [AVX, SSE, "HW_NIC_SRIOV", "STORAGE_DISK_SSD", "CUSTOM_A", "CUSTOM_B"]
             return PutTraits(uuid, frozenset(dice.sample(every, dice.randrange(4))), generation)
         case "aggregates":
-            some = frozenset(dice.sample(uuids, dice.randrange(3)))
-            return PutAggregates(uuid, some, generation)
+            named = frozenset(dice.sample(uuids, dice.randrange(3)))
+            return PutAggregates(uuid, named, generation)
         case "delete":
             return DeleteProvider(uuid)
-    return dice.choice([CreateTrait("CUSTOM_A"), CreateTrait("CUSTOM_B"), DeleteTrait("CUSTOM_A")])
+    custom = CreateTrait("CUSTOM_A"), CreateTrait("CUSTOM_B"), DeleteTrait("CUSTOM_A")
+    some: Change = dice.choice(custom)
+    return some
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -310,7 +316,7 @@ def test_of_many_who_say_the_same_one_is_heard(postgres_url: str) -> None:
 
 def test_who_reads_elsewhere_sees_what_was_acknowledged(postgres_url: str, store: Ledger) -> None:
     with opened(postgres_url) as elsewhere:
-        elsewhere.snapshot()
+        snapshot = elsewhere.snapshot()
         for generation, change in enumerate(DESCRIPTION):
             store.commit(Changeset((change,)))
             snapshot = elsewhere.snapshot()

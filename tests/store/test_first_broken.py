@@ -1,4 +1,4 @@
-"""What is said of a provider for the first time, over a connection that breaks: once, or nobody knows."""
+"""What is said of a provider for the first time over a connection that breaks: it is done once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check(store: Ledger, admin: psycopg.Connection, steps: int) -> None:
     found = store.provider(A)
     assert (found.generation, found.revision) == (steps - 1, steps)
     has = (found.inventories, found.traits, found.aggregates)
-    assert [len(one) for one in has] == [int(steps > step) for step in (1, 2, 3)]  # type: ignore[arg-type]
+    assert [len(one) for one in has] == [int(steps > step) for step in (1, 2, 3)]
     logged = admin.execute("SELECT count(*) FROM changes WHERE subject = %s", (A,)).fetchone()
     assert logged == (steps,)
     snapshot = store.snapshot()
@@ -148,7 +148,7 @@ def test_who_waits_sees_what_was_done_meanwhile(
     """Whatever isolation the database would give by itself."""
     describe(store, 1)
     name = make_url(postgres_url).database
-    admin.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")  # type: ignore[arg-type]
+    admin.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
     try:
         backend = connect(postgres_url)
         (rows,) = backend.ask((text("SHOW transaction_isolation"), {}))
@@ -162,7 +162,7 @@ def test_who_waits_sees_what_was_done_meanwhile(
             with pytest.raises(ProviderConflict, match="expected 0, found 1"):
                 told.result(20)
     finally:
-        admin.execute(f"ALTER DATABASE {name} RESET default_transaction_isolation")  # type: ignore[arg-type]
+        admin.execute(f"ALTER DATABASE {name} RESET default_transaction_isolation")
 
 
 # --- where the answer is lost -------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_what_was_prepared_for_other_columns_is_prepared_anew(
     admin.execute("TRUNCATE providers, inventories, provider_traits, provider_aggregates, changes")
     describe(store, step)
     for table, column in (("providers", "name"), ("inventories", "resource_class")):
-        admin.execute(f"ALTER TABLE {table} ALTER COLUMN {column} TYPE text")  # type: ignore[arg-type]
+        admin.execute(f"ALTER TABLE {table} ALTER COLUMN {column} TYPE text")
     try:
         store.commit(Changeset((DESCRIPTION[step],)))
         found = store.provider(A)
@@ -220,10 +220,9 @@ def test_who_gets_no_lock_in_time_is_told_to_come_again(
     store: Ledger, admin: psycopg.Connection, postgres_url: str
 ) -> None:
     describe(store, 1)
-    with ThreadPoolExecutor(1) as pool:
-        with locked(postgres_url):
-            told = pool.submit(store.commit, Changeset((DESCRIPTION[1],)))
-            admin.execute("SELECT pg_cancel_backend(%s)", (wait_for_a_waiter(admin),))
-            with pytest.raises(Busy, match="too many writers"):
-                told.result(20)
+    with ThreadPoolExecutor(1) as pool, locked(postgres_url):
+        told = pool.submit(store.commit, Changeset((DESCRIPTION[1],)))
+        admin.execute("SELECT pg_cancel_backend(%s)", (wait_for_a_waiter(admin),))
+        with pytest.raises(Busy, match="too many writers"):
+            told.result(20)
     check(store, admin, 1)

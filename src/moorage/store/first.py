@@ -239,7 +239,8 @@ _PUT_TRAITS: Final = _description(
     "provider_traits",
     "trait",
     f"one FROM done, unnest({_NAMES}) AS one",
-    known=", known AS MATERIALIZED (SELECT count(*) AS found, max(updated_at) AS newest"
+    known=", known AS MATERIALIZED"  # noqa: S608 - constants
+    " (SELECT count(*) AS found, max(updated_at) AS newest"
     f" FROM traits WHERE name = ANY({_NAMES}))",
 )
 _PUT_AGGREGATES: Final = _description(

@@ -88,7 +88,8 @@ class Ledger(RecordedPlacements, RecordedStays):
             Busy: too many before it, too many writers at once, or the database is away.
         """
         with self._turns:
-            done = self._watch.commit(partial(self._written, partial(commit_alone, propose=propose)))
+            write = partial(self._written, partial(commit_alone, propose=propose))
+            done = self._watch.commit(write)
         if done is not None:
             self._feed.own.note(done[1])
         return done and done[0]

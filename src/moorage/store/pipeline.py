@@ -193,12 +193,15 @@ class Wire:
         return failed
 
     def _after_failed_end(self) -> Any:  # noqa: ANN401 - the library's result
-        """What follows the error of a transaction's end: the end of the round trip, if it stands."""
-        for _ in ("the end of the error", "the end of the round trip"):
-            while self._library.is_busy():
-                self._wait(select.POLLIN)
-            found = self._library.get_result()
-        return found
+        """What follows after nothing: the end of the round trip, if the connection stands."""
+        come, take = self._library.is_busy, self._library.get_result
+        while come():
+            self._wait(select.POLLIN)
+        if take() is not None:
+            return None
+        while come():
+            self._wait(select.POLLIN)
+        return take()
 
     def _refused(self, call: Call, answer: Any, *, preparing: bool) -> psycopg.Error | None:  # noqa: ANN401 - the library's result
         """The error of a statement that was not done; None if it was not come to."""
