@@ -29,6 +29,7 @@ from moorage.domain.providers import Inventory
 from moorage.store import Ledger, first, open_store, tables, visible
 from moorage.store.commit import commit
 from moorage.store.postgres import PostgresBackend
+from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -227,6 +228,27 @@ def test_what_is_noted_as_this_processs_own_is_the_same(store: Ledger) -> None:
     changeset = Changeset((CreateProvider(B, "b"),))
     committed, ended = backend.write(lambda one: commit(one, changeset, log=backend.log))
     assert (ended.mark, ended.added) == ((committed.revision, committed.at), {})
+
+
+class Onlooker(Unwatched):
+    """Counts commits, done and refused."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def commit(self, work: Callable[[], Any]) -> Any:
+        self.seen += 1
+        return super().commit(work)
+
+
+def test_who_looks_on_sees_each_commit_once(postgres_url: str) -> None:
+    onlooker = Onlooker()
+    with closing(Ledger(PostgresBackend(make_url(postgres_url)), None, onlooker)) as store:
+        for expected, change in enumerate(DESCRIPTION, start=1):
+            done(store, change)
+            assert onlooker.seen == expected
+        done(store, DESCRIPTION[0])
+        assert onlooker.seen == len(DESCRIPTION) + 1
 
 
 def test_nothing_that_is_bet_on_means_an_event() -> None:

@@ -358,7 +358,10 @@ class PipelineSession:
         Each question sees what is there after the ones before it have been answered.
         """
         self._waiting.clear()
-        return self.ask(*questions)
+        try:
+            return self.ask(*questions)
+        finally:
+            self._begun = False  # however it ended, there is nothing to take back
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
         """See `Session`. Placeholders are `$1`, `$2`, ..."""

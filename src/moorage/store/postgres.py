@@ -6,7 +6,8 @@ serialization failures are therefore not expected, and tried again all the same.
 
 A connection that breaks is replaced, and what was not finished is done anew. If it broke in the
 middle of COMMIT, the database is asked what became of the transaction: a commit is never done
-twice and never reported lost when it was not.
+twice and never reported lost when it was not. What commits without COMMIT, in one round trip, is
+never attempted again: who bet on it (see `first`) goes on from what there is.
 """
 
 from __future__ import annotations
