@@ -25,6 +25,8 @@ class Proxy:
         self.port = int(self._listener.getsockname()[1])
         self.cut: Literal["before", "after"] | None = None
         self.cuts = 0
+        self.heard = 0
+        """How often somebody sent something to the server."""
         self.deaf = False
         """New connections are refused."""
         self.mute = False
@@ -63,6 +65,7 @@ class Proxy:
     def _forth(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := client.recv(65536):
+                self.heard += 1
                 if self.cut is not None and self._commit in data:
                     cut, self.cut = self.cut, None
                     self.cuts += 1

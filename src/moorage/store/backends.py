@@ -120,6 +120,19 @@ class Backend(Protocol):
             Busy: no turn to write in time, or the database is away.
         """
 
+    def at_once(
+        self, touches: Callable[[], Footprint], writes: Callable[[], Question]
+    ) -> Rows | None:
+        """Commit by one statement, which finds a row if it wrote; no second time, whatever happens.
+
+        Nobody else can change meanwhile what is touched. If nothing is found, nothing was written.
+        None: it was not tried, for this database, or this time, would gain nothing by it.
+
+        Raises:
+            Busy: no turn to write in time.
+            DBAPIError: the connection broke, and nobody knows whether anything was written.
+        """
+
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """As `write`, through SQLAlchemy, alone in the whole database: to change its schema."""
 

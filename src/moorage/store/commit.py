@@ -2,7 +2,8 @@
 
 Read `APPLY` for what each change does. Then `settle` judges the end state, moves generations and
 revisions, forgets consumers that have nothing left, and appends to the change log; `tell` writes
-the events that the changes mean.
+the events that the changes mean. Where a database can, what is said of a provider for the first
+time is written by one statement instead, to the same end: see `first`.
 """
 
 from __future__ import annotations

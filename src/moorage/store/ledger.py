@@ -10,6 +10,7 @@ from moorage.store import read, states
 from moorage.store.alone import commit_alone
 from moorage.store.commit import commit
 from moorage.store.feed import Feed
+from moorage.store.first import commit_first
 from moorage.store.patience import WAIT
 from moorage.store.recorded_placements import RecordedPlacements
 from moorage.store.recorded_stays import RecordedStays
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.engine.snapshot import Snapshot
     from moorage.store.answers import Connections
     from moorage.store.backends import Backend
+    from moorage.store.own import Ended
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Keepers
 
@@ -75,7 +77,7 @@ class Ledger(RecordedPlacements, RecordedStays):
             Busy: too many writers at once, or the database is away.
         """
         with self._backend.log.queue(changeset):
-            committed, ended = self._write(partial(commit, changeset=changeset))
+            committed, ended = self._watch.commit(partial(self._committed, changeset))
         self._feed.own.note(ended)
         return committed
 
@@ -86,14 +88,19 @@ class Ledger(RecordedPlacements, RecordedStays):
             Busy: too many before it, too many writers at once, or the database is away.
         """
         with self._turns:
-            done = self._write(partial(commit_alone, propose=propose))
+            write = partial(self._written, partial(commit_alone, propose=propose))
+            done = self._watch.commit(write)
         if done is not None:
             self._feed.own.note(done[1])
         return done and done[0]
 
-    def _write(self, work: Callable[..., T]) -> T:
-        known = partial(work, log=self._backend.log, clock=self._clock)
-        return self._watch.commit(lambda: self._backend.write(known))
+    def _committed(self, changeset: Changeset) -> tuple[Committed, Ended]:
+        write = partial(self._written, partial(commit, changeset=changeset))
+        # By one statement the instant of a commit is the database's.
+        return write() if self._clock else commit_first(self._backend, changeset, write)
+
+    def _written(self, work: Callable[..., T]) -> T:
+        return self._backend.write(partial(work, log=self._backend.log, clock=self._clock))
 
     def provider(self, uuid: str) -> ResourceProvider:
         """See `Store`."""

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, PoolProxiedConnection
 
     from moorage.domain.period import Instant
+    from moorage.store.footprint import Footprint
     from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
@@ -139,6 +140,10 @@ class MariadbBackend:
         """See `Backend`."""
         doubtful: dict[Mark, T] = {}
         return self._stubbornly(lambda: self._writing(work, doubtful))
+
+    def at_once(self, touches: Callable[[], Footprint], writes: Callable[[], Question]) -> None:
+        """See `Backend`. Never: no statement here writes to several tables."""
+        del touches, writes
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`.

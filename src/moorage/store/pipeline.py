@@ -184,9 +184,24 @@ class Wire:
         while come():
             self._wait(select.POLLIN)
         end = take()
+        if end is not None and end.status == ExecStatus.FATAL_ERROR:
+            # All was done but the end of the transaction, which begins and ends with these calls.
+            failed = failed or error_from_result(end)
+            end = self._after_failed_end()
         if end is None or end.status != ExecStatus.PIPELINE_SYNC:
             raise self._lost()
         return failed
+
+    def _after_failed_end(self) -> Any:  # noqa: ANN401 - the library's result
+        """What follows after nothing: the end of the round trip, if the connection stands."""
+        come, take = self._library.is_busy, self._library.get_result
+        while come():
+            self._wait(select.POLLIN)
+        if take() is not None:
+            return None
+        while come():
+            self._wait(select.POLLIN)
+        return take()
 
     def _refused(self, call: Call, answer: Any, *, preparing: bool) -> psycopg.Error | None:  # noqa: ANN401 - the library's result
         """The error of a statement that was not done; None if it was not come to."""
@@ -334,9 +349,19 @@ class PipelineSession:
     def only(self, *questions: Question) -> Sequence[Rows]:
         """Begin, ask and end the transaction in one round trip; nothing more can be asked."""
         if len(questions) == 1:
-            self._waiting.clear()  # a statement by itself is a transaction
-            return self.ask(*questions)
+            return self.together(*questions)  # a statement by itself is a transaction
         return self.ask(*questions, (_END, _NOTHING))[:-1]
+
+    def together(self, *questions: Question) -> Sequence[Rows]:
+        """Ask in a round trip that is a transaction by itself; nothing more can be asked.
+
+        Each question sees what is there after the ones before it have been answered.
+        """
+        self._waiting.clear()
+        try:
+            return self.ask(*questions)
+        finally:
+            self._begun = False  # however it ended, there is nothing to take back
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
         """See `Session`. Placeholders are `$1`, `$2`, ..."""

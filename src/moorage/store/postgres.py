@@ -6,7 +6,8 @@ serialization failures are therefore not expected, and tried again all the same.
 
 A connection that breaks is replaced, and what was not finished is done anew. If it broke in the
 middle of COMMIT, the database is asked what became of the transaction: a commit is never done
-twice and never reported lost when it was not.
+twice and never reported lost when it was not. What commits without COMMIT, in one round trip, is
+never attempted again: who bet on it (see `first`) goes on from what there is.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store.advisory import ALONE
-from moorage.store.patience import AWAY, WAIT, Patience, cannot_go_on, sentence, stubbornly
-from moorage.store.pipeline import STALE, PipelineSession, Wire
-from moorage.store.session import in_general_terms
+from moorage.domain.errors import Busy
+from moorage.store.advisory import ALONE, begin
+from moorage.store.patience import AWAY, WAIT, stubbornly
+from moorage.store.pipeline import PipelineSession, Wire
+from moorage.store.postgres_errors import bear, bear_at_first, bear_once
+from moorage.store.session import Rows, in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
 from moorage.store.wires import Permits, Wires
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
     from moorage.store.answers import Connections
-    from moorage.store.session import Question, Rows, Session
+    from moorage.store.footprint import Footprint
+    from moorage.store.session import Question, Session
 
 T = TypeVar("T")
 
@@ -49,24 +52,14 @@ connection to read by, and so must whoever it waits for in this process."""
 _KEPT: Final = _CONNECTIONS
 """Connections kept that nobody needs just now: all, for a new one costs more than a claim."""
 
-_LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"}) | STALE
-"""Serialization, deadlock; two births of one name; no room for locks; what was prepared is no
-longer so: try again."""
-_GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300", "25006"})
-"""Shutdown, crash, starting up, too many connections, a server that is no primary any more."""
-_LATE: Final = frozenset({"55P03", "57014"})
-"""Waited too long for a lock, or was cancelled."""
-
-_DISK_FULL: Final = "53100"
-_ON_THE_DISK: Final = frozenset({_DISK_FULL, "58030", "XX001", "XX002"})
-"""Disk full, I/O error, data or index corrupted: an operator must look."""
-
 _READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8))")
 _LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
 _SETTINGS: Final = (
     "SET application_name = 'moorage'",
+    # Of a transaction that begins without BEGIN; what it sees under its locks must be new.
+    "SET default_transaction_isolation = 'read committed'",
     # Plans are kept while tables grow from nothing, and not made anew for other keys; what is
     # looked up by key has an index.
     "SET enable_seqscan = off",
@@ -101,7 +94,7 @@ class PostgresBackend:
         self._line = Line(self._dial)
         self.log = VisibleLog(self._line, self._stubbornly)
         try:
-            stubbornly(lambda: self._reading(lambda _: None), _bear_at_first)
+            stubbornly(lambda: self._reading(lambda _: None), bear_at_first)
         except BaseException:
             self.close()
             raise
@@ -135,6 +128,31 @@ class PostgresBackend:
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
         return self._stubbornly(lambda: self._writing(work))
+
+    def at_once(
+        self, touches: Callable[[], Footprint], writes: Callable[[], Question]
+    ) -> Rows | None:
+        """See `Backend`. It takes a statement more to cut the log."""
+        sent = False
+
+        def attempt() -> Rows:
+            nonlocal sent
+            with self._writers, self._lent(_WRITE) as session:
+                sent = True
+                # The second sees what is there once the first has the locks.
+                _, found = session.together(begin(touches()), writes())
+            if found:
+                self.log.note()
+            return found
+
+        if self.log.is_long:
+            return None
+        try:
+            return stubbornly(attempt, bear_once)
+        except DBAPIError as error:
+            if sent and error.connection_invalidated:
+                raise
+            return Rows()  # taken back; the commit that follows has the patience, or tells why not
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`."""
@@ -222,44 +240,7 @@ class PostgresBackend:
     # --- several attempts ---------------------------------------------------------------------
 
     def _stubbornly(self, attempt: Callable[[], T]) -> T:
-        return stubbornly(attempt, _bear)
-
-
-def _bear(error: DBAPIError, patience: Patience) -> None:
-    """Return if it is worth another attempt, after a pause.
-
-    Raises:
-        Busy: not now.
-        DBAPIError: the error itself, which no repetition mends.
-    """
-    state = getattr(error.orig, "sqlstate", None)
-    if state in _LATE:
-        raise Busy("the ledger has too many writers at once") from error
-    if state in _ON_THE_DISK:
-        why = "the database's disk is full" if state == _DISK_FULL else "the database is damaged"
-        raise cannot_go_on(error, why) from error
-    if state in _LOST:
-        if patience.part():
-            return
-        if state in {"40001", "40P01"}:
-            raise Busy("the ledger has too many writers at once") from error
-        raise error
-    if error.connection_invalidated or state is None or state in _GONE or state.startswith("08"):
-        patience.wait_for_database(error)
-        return
-    raise error
-
-
-def _bear_at_first(error: DBAPIError, patience: Patience) -> None:
-    """As `_bear`; a server that refuses us for good is a mistake in the URL.
-
-    Raises:
-        InvalidDescription: no such database or role, wrong password.
-    """
-    told = sentence(error)
-    if "FATAL" in told and "the database system is" not in told:
-        raise InvalidDescription(f"cannot open the database: {told}", path="database")
-    _bear(error, patience)
+        return stubbornly(attempt, bear)
 
 
 def _status(connection: Session, number: int) -> str | None:

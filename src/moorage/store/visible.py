@@ -216,6 +216,8 @@ class VisibleLog:
         self._line = line
         self._stubbornly = stubbornly
         self._commits = count(1)
+        self.is_long = False
+        """Whether it is time to cut the log: the next commit that does so does no more at once."""
         self._queues = tuple(Queue(WAIT) for _ in range(_QUEUES))
 
     def belongs(self, connection: Session | Connection) -> bool:
@@ -276,9 +278,16 @@ class VisibleLog:
         connection.do(_LOG, entries(number, turn, touched))
         if topology_moved:
             connection.do(_TOPOLOGY)
-        if next(self._commits) % TRIM_EVERY == 0:
+        self.note()
+        if self.is_long:
+            self.is_long = False
             _trim(connection)
         return number
+
+    def note(self) -> None:
+        """There is a commit more in the log."""
+        if next(self._commits) % TRIM_EVERY == 0:
+            self.is_long = True
 
     def glance(self, cursor: object | None) -> Glance:
         """See `Log`."""
