@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
     from moorage.store.answers import Turn
     from moorage.store.backends import Log
-    from moorage.store.batch import Foreseen
+    from moorage.store.batch import Foreseen, Pair
     from moorage.store.session import Rows, Session
 
 _ALLOCATED: Final = BookingState.ALLOCATED.value
@@ -105,25 +105,26 @@ def _generations(
         return None
     taken = _taken(booked, now)
     found: dict[str, int] = {}
-    left = sum(map(len, allocations.values()))
-    for provider, generation, name, total, *rules, _, down_to in foreseen[STOCK][1]:
-        if down_to is not None:
+    fitting: set[Pair] = set()
+    for provider, generation, name, total, *rules, _, away_until in foreseen[STOCK][1]:
+        if away_until is not None and away_until > now:
             return None
         found[provider] = generation + _FIRST
         amount = allocations[provider].get(name)
-        if amount is None:
+        if amount is None or (provider, name) in fitting:  # the same again with another absence
             continue
         known = inventory(name, total, *rules)
         over = taken.get((provider, name), 0) + amount > known.capacity
         if over or amount < 1 or known.rule_broken_by(amount) is not None:
             return None
-        left -= 1
-    return found if not left and len(found) == len(allocations) else None
+        fitting.add((provider, name))
+    wanted = sum(map(len, allocations.values()))
+    return found if len(fitting) == wanted else None
 
 
-def _taken(booked: Rows, now: Instant) -> dict[tuple[str, str], int]:
+def _taken(booked: Rows, now: Instant) -> dict[Pair, int]:
     """All that lives now, together, whenever it begins: what fits beside it always fits."""
-    found: dict[tuple[str, str], int] = {}
+    found: dict[Pair, int] = {}
     for provider, name, _, end, lapses_at, state, amount in booked:
         if now < lapses_at and (now < end or state == _ALLOCATED):
             found[provider, name] = found.get((provider, name), 0) + int(amount)

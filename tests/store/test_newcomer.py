@@ -1,0 +1,207 @@
+"""A newcomer's claim in few steps writes, and says, what the general way would."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.capacity_windows import CapacityWindow, WindowKind
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    DeleteAllocations,
+    PutBookings,
+    PutCapacityWindow,
+    PutInventories,
+    ReplaceAllocations,
+    Stay,
+)
+from moorage.domain.consumers import ANY_GENERATION, Consumer
+from moorage.domain.errors import MoorageError
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.providers import Inventory
+from moorage.store import Ledger, open_store, tables
+from moorage.store import commit as commit_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from moorage.domain.changes import Change, Committed
+
+PROVIDERS = tuple(f"{number:08d}-aaaa-4aaa-8aaa-aaaaaaaaaaaa" for number in range(4))
+CONSUMERS = tuple(f"{number:08d}-cccc-4ccc-8ccc-cccccccccccc" for number in range(90))
+NOWHERE = "99999999-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+
+
+class Clock:
+    """Goes on when the test says so."""
+
+    instant = 10_000
+
+    def now(self) -> int:
+        return self.instant
+
+
+class Ways:
+    """Lets commits take the few steps, or only the general way; counts those that took few."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.short = True
+        self.taken = 0
+        look, settle = commit_module.newcomer_in, commit_module.settle_newcomer
+
+        def looking(changeset: Changeset) -> ReplaceAllocations | None:
+            return look(changeset) if self.short else None
+
+        def settling(*given: Any) -> Any:
+            found = settle(*given)
+            self.taken += found is not None
+            return found
+
+        monkeypatch.setattr(commit_module, "newcomer_in", looking)
+        monkeypatch.setattr(commit_module, "settle_newcomer", settling)
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
+    return Ways(monkeypatch)
+
+
+def fleet() -> Changeset:
+    """Three hosts with rules of every kind, and one that has nothing."""
+    rules: Sequence[Any] = (
+        {"total": 30, "reserved": 1, "allocation_ratio": 1.5},
+        {"total": 40, "min_unit": 2, "max_unit": 6, "step_size": 2},
+        {"total": 35},
+    )
+    changes: list[Change] = [CreateProvider(uuid, uuid) for uuid in PROVIDERS]
+    for uuid, rule in zip(PROVIDERS, rules, strict=False):
+        stocks = (Inventory("VCPU", **rule), Inventory("MEMORY_MB", 45, min_unit=0))
+        changes.append(PutInventories(uuid, stocks, 0))
+    return Changeset(tuple(changes))
+
+
+def drawn(dice: random.Random, now: int) -> Change:
+    """Mostly a claim of somebody new; and what else may come between."""
+    who, where = dice.choice(CONSUMERS), dice.choice(PROVIDERS[:3])
+    match dice.choice(["claim"] * 14 + ["hold"] * 2 + ["gone"] * 4 + ["window"]):
+        case "claim":
+            return claim(dice, who)
+        case "hold":
+            start = now + dice.choice([0, 500])
+            end = dice.choice([start + dice.choice([700, 3_000]), FOREVER])
+            booking = Booking(
+                *(who, where, {"VCPU": dice.choice([1, 2])}, Period(start, end)),
+                state=BookingState.HELD,
+                lapses_at=dice.choice([now + 900, FOREVER]),
+            )
+            return PutBookings(Consumer(who, "project", "user"), (booking,))
+        case "gone":
+            return DeleteAllocations(who)
+    period = Period(now + 300, now + 800)
+    reason = WindowKind.MAINTENANCE
+    return PutCapacityWindow(CapacityWindow(str(dice.random()), reason, (where,), period))
+
+
+def claim(dice: random.Random, who: str) -> ReplaceAllocations:
+    some = dice.sample([*PROVIDERS[:3]] * 20 + [PROVIDERS[3], NOWHERE], dice.choice([1, 1, 1, 2, 0]))
+    classes = ["VCPU", "MEMORY_MB"] * 20 + ["DISK_GB", "CUSTOM_NOBODY_KNOWS"]
+    allocations = {
+        uuid: {name: dice.choice([1, 2, 2, 2, 2, 3, 7, 0]) for name in dice.sample(classes, 2)}
+        for uuid in some
+    }
+    if some and dice.random() < 0.05:
+        allocations[some[0]] = {}
+    more: Any = dice.choice(
+        [{}] * 20 + [{"until": 20_000}, {"stay": Stay(life=4_000)}, {"stay": Stay(priority=3)}]
+    )
+    generation: Any = dice.choice([None] * 6 + [ANY_GENERATION, 1, 2])
+    consumer = Consumer(who, dice.choice(["project", "other"]), "user", dice.choice([None, "A"]))
+    return ReplaceAllocations(consumer, allocations, generation, **more)
+
+
+def done(store: Ledger, changeset: Changeset) -> Committed | str:
+    """What a commit came to, or why it was refused."""
+    try:
+        return store.commit(changeset)
+    except MoorageError as error:
+        return repr(error)
+
+
+def contents(file: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Every table, but for the instants of the change log, which are the machine's."""
+    found = {}
+    with closing(sqlite3.connect(file)) as connection:
+        for table in tables.metadata.sorted_tables:
+            columns = [one.name for one in table.columns if (table.name, one.name) != AT]
+            query = f"SELECT {', '.join(columns)} FROM {table.name}"
+            found[table.name] = sorted(connection.execute(query).fetchall(), key=repr)
+    return found
+
+
+AT = ("changes", "at")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_both_ways_write_and_say_the_same(seed: int, tmp_path: Path, ways: Ways) -> None:
+    dice, clock = random.Random(seed), Clock()
+    files = [tmp_path / name for name in ("short", "general")]
+    stores = [open_store(f"sqlite:///{file}", clock=clock) for file in files]
+    for store in stores:
+        store.commit(fleet())
+    snapshots = []
+    for number in range(300):
+        changeset = Changeset((drawn(dice, clock.instant),))
+        said = []
+        for ways.short, store in zip((True, False), stores, strict=True):
+            said.append(done(store, changeset))
+        assert said[0] == said[1], (number, changeset)
+        clock.instant += dice.choice([1, 1, 40, 200])
+        if number % 25 == 0:
+            snapshots = [store.snapshot() for store in stores]
+            assert states(snapshots[0]) == states(snapshots[1])
+    for store in stores:
+        store.close()
+    assert contents(files[0]) == contents(files[1])
+    assert ways.taken > 20
+
+
+def states(snapshot: Any) -> dict[str, object]:
+    return {uuid: snapshot.state(row) for uuid, row in snapshot.row_of.items()}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(open_store(f"sqlite:///{tmp_path}/ledger")) as opened:
+        opened.commit(fleet())
+        yield opened
+
+
+def put(amounts: dict[str, int], **more: Any) -> Changeset:
+    consumer = Consumer(CONSUMERS[0], "project", "user", "INSTANCE")
+    write = ReplaceAllocations(consumer, {PROVIDERS[0]: amounts}, None)
+    return Changeset((write,), **more)
+
+
+def test_a_plain_claim_takes_few_steps_and_its_repeat_is_told_the_conflict(
+    store: Ledger, ways: Ways
+) -> None:
+    first = store.commit(put({"VCPU": 3, "MEMORY_MB": 2}))
+    assert ways.taken == 1
+    assert first.provider_generations == {PROVIDERS[0]: 2}
+    assert first.consumer_generations == {CONSUMERS[0]: 1}
+    assert "ConsumerConflict" in str(done(store, put({"VCPU": 3})))
+    assert ways.taken == 1
+
+
+def test_what_relies_on_anything_goes_the_general_way(store: Ledger, ways: Ways) -> None:
+    assert "ProviderConflict" in str(done(store, put({"VCPU": 1}, relies_on={PROVIDERS[0]: 99})))
+    assert "ProviderConflict" in str(done(store, put({"VCPU": 1}, topology_revision=99)))
+    assert "ProviderConflict" in str(done(store, put({"VCPU": 1}, keepers_revision=99)))
+    assert ways.taken == 0
