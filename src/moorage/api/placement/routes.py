@@ -165,10 +165,14 @@ _WITH_ITEMS: Final = _with_names()
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The route of a request and its path items.
 
+    One line feed at the end of a path is overlooked, as by the reference, whose patterns end in `$`.
+
     Raises:
         Refusal: 404 for an unknown path, 405 for a method the path does not have.
     """
     items: dict[str, str] = {}
+    if path[-1:] == "\n" and (path[-2:-1] != "/" or path == "/\n"):
+        path = path[:-1]
     methods = _FIXED.get(path)
     if methods is None:
         methods, items = _with_items(path)
