@@ -6,6 +6,7 @@ braces matches one segment. Rules are the reference's; the root needs none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -162,6 +163,10 @@ def _with_names() -> Mapping[tuple[object, ...], tuple[Mapping[str, Route], Path
 _WITH_ITEMS: Final = _with_names()
 
 
+_LINE_FEED: Final = re.compile(r"(?<=[^/])\n\Z|(?<=\A/)\n\Z")
+"""One at the end of a path, where something stands before it."""
+
+
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The route of a request and its path items.
 
@@ -171,8 +176,8 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
         Refusal: 404 for an unknown path, 405 for a method the path does not have.
     """
     items: dict[str, str] = {}
-    if path[-1:] == "\n" and (path[-2:-1] != "/" or path == "/\n"):
-        path = path[:-1]
+    if "\n" in path:
+        path = _LINE_FEED.sub("", path)
     methods = _FIXED.get(path)
     if methods is None:
         methods, items = _with_items(path)
