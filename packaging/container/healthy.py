@@ -5,7 +5,10 @@ import os
 import ssl
 import urllib.request
 
-PLACE = f"127.0.0.1:{os.environ.get('MOORAGE_PORT', '8778')}/healthz"
+HOST = os.environ.get("MOORAGE_HOST", "0.0.0.0")  # noqa: S104 - what it means, not a place to bind
+HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)  # noqa: S104 - as above
+PLACE = f"[{HOST}]" if ":" in HOST else HOST
+PLACE += f":{os.environ.get('MOORAGE_PORT', '8778')}/healthz"
 SECONDS = 2
 
 # The certificate has the name that clients use, not this one; only life is asked for here.

@@ -16,8 +16,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from moorage import logs
-from moorage.domain.errors import MoorageError
-from moorage.http import probe, supervisor
+from moorage.domain.errors import InvalidDescription, MoorageError
+from moorage.http import probe, supervisor, systemd
 from moorage.http.offspring import Program
 from moorage.settings import configure, masked
 from moorage.solver import channel
@@ -35,7 +35,11 @@ _SETTLING: Final = 2.0
 
 
 class CannotServe(MoorageError):
-    """The service cannot start; says why."""
+    """The service cannot start now; says why."""
+
+
+class BadCertificate(InvalidDescription):
+    """The certificate or its key cannot be used; says why."""
 
 
 def serve(effective: Effective, announce: Callable[[str], None]) -> int:
@@ -43,8 +47,10 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
 
     Raises:
         BadSetting: the settings do not go together.
-        CannotServe: the port, the pid file or the certificate cannot be had.
+        BadCertificate: as it says.
+        CannotServe: the port or the pid file cannot be had.
     """
+    tell_systemd = systemd.teller(os.environ)
     settings = configure(effective)
     config = settings.server
     logs.configure(config.log.level, config.log.form)
@@ -65,6 +71,15 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
         f" (database {database}, auth {config.auth}, {_mounted(config.mounts)})"
     )
     address = channel.new_address()
+
+    def ready() -> None:
+        announce(line)
+        tell_systemd(systemd.READY)
+
+    def end() -> None:
+        tell_systemd(systemd.STOPPING)
+        listener.close()  # whoever comes now is refused, not left waiting for nobody
+
     with (
         listener,
         channel.listen(address, settings.pool.queue) as queue,
@@ -80,8 +95,8 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
             probe=partial(
                 probe.wait_for_answer, config.host, port, encrypted=config.tls is not None
             ),
-            on_ready=partial(announce, line),
-            on_end=listener.close,  # whoever comes now is refused, not left waiting for nobody
+            on_ready=ready,
+            on_end=end,
         ).run()
     _settle(settings.database)
     return ended
@@ -124,7 +139,7 @@ def _check_certificate(tls: Tls) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.cert, tls.key)
     except OSError as error:  # ssl.SSLError is one
         reason = getattr(error, "reason", None) or error.strerror
-        raise CannotServe(
+        raise BadCertificate(
             f"cannot use certificate {tls.cert} with key {tls.key}: {reason}"
         ) from error
 

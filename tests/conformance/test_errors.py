@@ -241,7 +241,9 @@ def test_a_whole_number_with_a_point_is_one(wire: Any) -> None:
 
 
 def test_a_line_break_at_the_end_is_no_part_of_a_name(wire: Any) -> None:
-    assert wire("PUT", "/traits/CUSTOM_A\n").status == 400
+    assert wire("PUT", "/traits/CUSTOM_A\n").status == 201, "it ends the path, as for the reference"
+    assert [wire("GET", f"/traits/CUSTOM_A{end}").status for end in ("", "\n\n")] == [204, 404]
+    assert wire("PUT", "/traits/CUSTOM_B\n\n").status == 400
     assert wire("POST", "/resource_classes", {"name": "CUSTOM_A\n"}).status == 400
     host, consumer = wire.provider("host", VCPU=4), str(uuid.uuid4())
     body = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.fuzz.agreement import Disagreement, agree
 from tests.fuzz.differences import DIFFERENCES, name_of
-from tests.fuzz.sides import Answer, Call, Reference
+from tests.fuzz.sides import Answer, Call, Reference, ours, send
 from tests.fuzz.walk import walk
 
 # Warnings of the reference's own code are not ours to repair.
@@ -30,6 +30,33 @@ def test_a_walk_finds_no_disagreement(seed: int, reference: Reference) -> None:
     outcome = walk(seed, reference)
     assert not outcome.disagreements, "\n".join(map(str, outcome.disagreements))
     assert outcome.statuses[200] > 10, "a walk that only meets refusals shows nothing"
+
+
+HOST = "5a3e26ee-ddf1-44e7-9f34-5f0f3a6a3c9e"
+LAST = ("", "%0A", "%0A%0A", "%0D", "%09", "%0B", "%1F", "%20", "%C2%85", "%E2%80%A8")
+"""Ends of paths: only a single line feed is overlooked."""
+
+
+def test_what_stands_at_the_end_of_a_path_is_read_alike(reference: Reference) -> None:
+    reference.empty()
+    host = f"/resource_providers/{HOST}"
+    stock = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
+    again = {"resource_provider_generation": 1, "total": 4}
+    calls = [
+        Call("POST", "/resource_providers", body={"name": "a", "uuid": HOST}),
+        Call("PUT", f"{host}/inventories", body=stock),
+    ]
+    for end in LAST:
+        calls += [Call("GET", f"{path}{end}") for path in ("/", "/traits", "/traits/", host)]
+        calls += [Call("PUT", f"/traits/CUSTOM_{end}X"), Call("PUT", f"{host}/traits{end}")]
+        for name in ("VCPU", "DISK_GB", "NONE"):
+            path = f"{host}/inventories/{name}{end}"
+            calls += [Call("GET", path), Call("PUT", path, body=again)]
+    calls += [Call("DELETE", f"{host}%0A/inventories"), Call("DELETE", f"{host}%0A")]
+    with ours() as app:
+        for call in calls:
+            here, there = send(app, call), send(reference.app, call)
+            assert agree(call, here, there) or name_of(Disagreement(call, here, there)), call
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)

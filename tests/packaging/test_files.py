@@ -56,6 +56,7 @@ def test_the_unit_starts_until_the_database_is_there_and_not_with_a_bad_setting(
     del told["ExecStart"]
     assert told == {
         "StartLimitIntervalSec": "0",
+        "TimeoutStartSec": "infinity",
         "Restart": "on-failure",
         "RestartSec": "1",
         "RestartPreventExitStatus": str(USAGE),

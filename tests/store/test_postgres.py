@@ -20,6 +20,7 @@ from moorage.domain.changes import Changeset, CreateProvider, PutInventories, Re
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import Busy, ConsumerConflict, InvalidDescription
 from moorage.domain.providers import Inventory
+from moorage.logs import Lasting
 from moorage.store import Ledger, open_store, patience, tables
 from moorage.store.opening import connect
 from moorage.store.upgrade import upgrade
@@ -190,6 +191,37 @@ def test_a_database_that_stays_away_is_busy_and_comes_back(
     proxy.deaf = False
     through.commit(claim("c"))
     assert used(through) == 1
+
+
+def test_the_log_says_each_reason_of_one_outage_once(
+    postgres_url: str,
+    proxy: Proxy,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(patience, "AWAY", 0.3)
+    monkeypatch.setattr(patience, "_lasting", Lasting())  # what other tests met was said before
+    url = make_url(postgres_url)
+    role = f"{url.database}_role"
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} LOGIN SUPERUSER")
+        mine = url.set(host="127.0.0.1", port=proxy.port, username=role)
+        store = open_store(mine.render_as_string(hide_password=False))
+        proxy.deaf = True
+        proxy.hang_up()
+        for refusing in (False, True):
+            admin.execute(f"ALTER ROLE {role} {'NOLOGIN' if refusing else ''}")
+            proxy.deaf = not refusing
+            for _ in range(3):
+                with pytest.raises(Busy, match=r"^the database is away$"):
+                    store.now()
+        said = [one.getMessage() for one in caplog.records if "is away" in one.getMessage()]
+        assert len(said) == 2, said
+        assert "not permitted to log in" in said[1]
+        admin.execute(f"ALTER ROLE {role} LOGIN")
+        store.now()
+        store.close()
+        admin.execute(f"DROP ROLE {role}")
 
 
 # --- a server that is killed --------------------------------------------------------------------

@@ -81,3 +81,14 @@ def test_what_lasts_is_said_again_after_long_and_what_came_back_at_once() -> Non
     assert lasting.is_news("full"), "it was over for a minute"
     assert not lasting.is_news("full")
     assert lasting.is_news("damaged")
+
+
+def test_what_lasts_is_said_in_other_words_too_but_not_in_any_number_of_them() -> None:
+    now = 0.0
+    lasting = Lasting(lambda: now)
+    assert lasting.is_news("away", "refused")
+    assert lasting.is_news("away", "wrong password")
+    assert not any(lasting.is_news("away", words) for words in ("refused", "wrong password"))
+    assert sum(lasting.is_news("away", f"process {number}") for number in range(100)) == 3
+    now += QUIET + 1
+    assert lasting.is_news("away", "refused"), "another outage"

@@ -76,9 +76,13 @@ class Serve(Command):
         if parsed_args.show_config:
             self.app.stdout.write("\n".join(effective.lines()) + "\n")
             return OK
-        from moorage.service import serve
+        from moorage.service import BadCertificate, serve
 
-        return serve(effective, _say)
+        try:
+            return serve(effective, _say)
+        except BadCertificate as error:
+            self.app.stderr.write(f"moorage: {error.message}\n")
+            return USAGE
 
     def act(self, args: argparse.Namespace) -> Shown | None:
         """Never reached: `take_action` is this command's own."""

@@ -17,13 +17,15 @@ import threading
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from moorage.domain.errors import MoorageError
+from moorage.domain.errors import InvalidDescription, MoorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 CANNOT_START: Final = 78
 """Exit status of a child that told why it cannot start; trying again would not help."""
+NOT_NOW: Final = 75
+"""Exit status of a child that told why it cannot start now."""
 ORPHANED: Final = 79
 """Exit status of a child whose parent is gone."""
 
@@ -47,7 +49,7 @@ def run(target: str) -> None:
     """Be a child whose work is the function `target`, `module:name`.
 
     The function gets the dictionary the parent sent. A `MoorageError` or `OSError` it raises is
-    told in one line, and ends the process with `CANNOT_START`.
+    told in one line, and ends the process with `CANNOT_START` or `NOT_NOW`.
     """
     _die_with_parent()
     _keep_memory()
@@ -65,8 +67,16 @@ def run(target: str) -> None:
     except (MoorageError, OSError) as error:
         sys.stderr.write(f"moorage: {error}\n")
         sys.stderr.flush()
-        leave(CANNOT_START)
+        leave(CANNOT_START if _lasts(error) else NOT_NOW)
     leave(0)
+
+
+def _lasts(error: Exception) -> bool:
+    """Whether it is the same at every start, until somebody writes a setting or a file anew.
+
+    What is wrong about the database may be mended there: an account made, a disk mounted.
+    """
+    return isinstance(error, InvalidDescription) and error.path != "database"
 
 
 def leave(status: int) -> NoReturn:

@@ -15,7 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from moorage.http.child import CANNOT_START
+from moorage.http.child import CANNOT_START, NOT_NOW
 from moorage.http.offspring import Offspring
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ BACKLOG: Final = 1024
 """Connections the kernel keeps waiting for a worker to take them."""
 GRACE: Final = 5.0
 """Seconds children have to finish what they are doing."""
+_FAILED: Final = 1
+_UNUSABLE: Final = 2
+"""Exit status where a setting, or a file that one names, cannot be used; as of the command line."""
 _INTERRUPTED: Final = 130
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
@@ -108,9 +111,11 @@ class Supervisor:
                 continue
             name = child.program.name
             if child.program.vital and not self._ready:
-                if status != CANNOT_START:
+                if status == CANNOT_START:
+                    return _UNUSABLE
+                if status != NOT_NOW:
                     _log.error("%s ended with status %d before it answered", name, status)
-                return 1
+                return _FAILED
             _log.warning("%s ended with status %d; it is started again", name, status)
         return None
 

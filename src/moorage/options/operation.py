@@ -53,7 +53,8 @@ OPERATION: Final = (
         duration,
         "30s",
         "DURATION",
-        "How long a client may take to send a request's head, or keep a connection without one.",
+        "How long a client may take to send a request's head, or keep a connection without one, or"
+        " take nothing of an answer.",
         show=say_duration,
     ),
     Setting(

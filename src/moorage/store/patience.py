@@ -79,7 +79,7 @@ class Patience:
         if now >= self._deadline:
             # Where it is and what it said is for the log: whoever asked may be a tenant.
             told = sentence(error)
-            if _lasting.is_news("away"):
+            if _lasting.is_news("away", told):
                 _log.error("the database is away: %s", told)
             raise Busy("the database is away", retry_after=2) from error
         time.sleep(self._pause)

@@ -34,6 +34,20 @@ def test_who_takes_nothing_of_an_answer_for_too_long_is_ended(place: Place) -> N
     within(lambda: not len(place.crew))
 
 
+def test_who_takes_an_answer_byte_by_byte_is_ended(start: Callable[..., Place]) -> None:
+    """The system says that there is room again once a third of what it keeps is free."""
+    place = start(Wire(connections=9, threads=1, idle_seconds=1, body_seconds=60))
+    slow = place.connect()
+    slow.sendall(GET % (b"/whole", b""))
+    taken, until = 0, time.monotonic() + 20
+    while len(place.crew) and time.monotonic() < until:
+        place.crew.end_late_ones(time.monotonic())
+        taken += len(slow.recv(1))
+        time.sleep(0.05)
+    assert not len(place.crew)
+    assert 0 < taken < 400
+
+
 def test_a_body_that_is_late_is_given_up(
     app: App, start: Callable[..., Place], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.http.transport.environs import KEYS
+from moorage.http.transport.environs import HOSTS, KEYS
 from moorage.http.transport.incoming import LONGEST_HEAD, Incoming
 
 SEVERAL = (
@@ -118,7 +118,7 @@ def test_blank_lines_and_raw_targets_may_come_in_pieces() -> None:
 
 
 def test_heads_that_were_sent_ahead_stay_bytes() -> None:
-    data = b"GET / HTTP/1.1\r\n\r\n" * 3600
+    data = b"GET / HTTP/1.1\r\nHost:\r\n\r\n" * 2600
     incoming = Incoming({})
     tracemalloc.start()
     try:
@@ -129,7 +129,7 @@ def test_heads_that_were_sent_ahead_stay_bytes() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 2 * len(data)
-    assert len(list(iter(incoming.take, None))) == 3599
+    assert len(list(iter(incoming.take, None))) == 2599
 
 
 def test_headers_become_keys_as_wsgi_has_them() -> None:
@@ -185,14 +185,16 @@ def test_targets(target: bytes, path: str, query: str) -> None:
         (b"BREW /pot HTTP/1.1\r\nHost: h\r\n\r\n", 501),
         (b"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505),
         (b"GET / HTTP/9.9\r\nHost: h\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: hi mom\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        (
+            b"GET / HTTP/1.1\r\nHost:\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+        ),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", 400),
         (b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nX-Bad: a\x00b\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nX-Folded: a\r\n b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nX-Bad: a\x00b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nX-Folded: a\r\n b\r\n\r\n", 400),
         (b"GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         (b"OPTIONS * RTSP/1.0\r\n\r\n", 400),
         (b"\r\nGET /a RTSP/1.1\r\nHost: h\r\n\r\n", 400),
@@ -204,6 +206,57 @@ def test_targets(target: bytes, path: str, query: str) -> None:
 )
 def test_what_is_no_request_is_refused(data: bytes, status: int) -> None:
     assert understood(data) == ([], status)
+
+
+def test_a_request_of_1_1_has_one_host_and_one_of_1_0_may_go_without() -> None:
+    assert understood(b"GET / HTTP/1.1\r\n\r\n") == ([], 400)
+    assert understood(b"GET / HTTP/1.1\r\n" + CHANGE + b"\r\n") == ([], 400)
+    assert "HTTP_HOST" not in only(b"GET / HTTP/1.0")
+    for version in (b"1.0", b"1.1"):
+        head = b"GET / HTTP/" + version
+        for several in (b"a", b"b", b""):
+            double = b"\r\nHost: a\r\nHost: %b\r\n\r\n" % several
+            assert understood(head + double) == ([], 400)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("", "h", "h:8778", "h:", "127.0.0.1:8778", "[::1]", "[fe80::1%25eth0]:8778", "[v1.a:b]"),
+        *("one_two.example", "xn--e1afmkfd.example.", "a%2Fb", "x" * 300),
+    ],
+)
+def test_hosts(host: str) -> None:
+    for _ in range(2):
+        assert only(f"GET / HTTP/1.1\r\nHost: {host}".encode())["HTTP_HOST"] == host
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a b", "a,b", "a/b", "u@h", "http://h", "h:http", "h:80:80", "::1", "[::1", "a%2", "\u00e9"],
+)
+def test_what_is_no_host_is_refused(host: str) -> None:
+    for version in ("1.0", "1.1"):
+        head = f"GET / HTTP/{version}\r\nHost: {host}\r\n\r\n".encode()
+        assert [understood(head) for _ in range(2)] == [([], 400)] * 2
+
+
+def test_long_hosts_are_not_remembered() -> None:
+    host = "long." * 1000
+    assert only(f"GET / HTTP/1.1\r\nHost: {host}".encode())["HTTP_HOST"] == host
+    assert host not in HOSTS
+
+
+@pytest.mark.parametrize("line", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("size", [1, 3, 4, 1000])
+def test_a_few_empty_lines_may_come_before_each_request(line: bytes, size: int) -> None:
+    request = b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"
+    data = (line * 8 + request) * 3
+    requests, refusal = understood(*(data[at : at + size] for at in range(0, len(data), size)))
+    assert ([body for *_, body, _ in requests], refusal) == ([b"hi"] * 3, None)
+    data = request + line * 17 + request
+    requests, refusal = understood(*(data[at : at + size] for at in range(0, len(data), size)))
+    assert ([body for *_, body, _ in requests], refusal) == ([b"hi"], 400)
 
 
 def test_what_follows_the_last_request_is_not_taken_for_one() -> None:
@@ -228,6 +281,22 @@ def test_what_comes_with_a_body_and_is_none_has_an_end(start: bytes) -> None:
     assert understood(head, start, *[piece] * (fits + 3)) == ([], 431)
 
 
+def test_chunks_of_a_byte_may_be_as_many_as_there_are_bytes() -> None:
+    head = b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    [(*_, size)], refusal = understood(head, *[b"1\r\nx\r\n" * 10_000] * 20)
+    assert (size, refusal) == (200_000, None)
+
+
+def test_what_stands_around_chunks_is_in_proportion_to_them() -> None:
+    head = b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"1;x=" + b"y" * 1000 + b"\r\nx\r\n"
+    fits = LONGEST_HEAD // len(chunk)
+    assert understood(head, *[chunk] * fits)[1] is None
+    assert understood(head, *[chunk] * fits * 2) == ([], 431)
+    large = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
+    assert understood(head, *[large, *[chunk] * 20] * fits)[1] is None
+
+
 def test_a_body_in_small_chunks_takes_little_more_than_its_size() -> None:
     head = b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunks = [b"%x\r\n%b\r\n" % (len(part), part) for part in PARTS]
@@ -248,8 +317,8 @@ def test_bodies_of_any_bytes_are_left_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("head", "keeps"),
     [
-        (b"GET / HTTP/1.1", True),
-        (b"GET / HTTP/1.1\r\nConnection: close", False),
+        (b"GET / HTTP/1.1\r\nHost: h", True),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close", False),
         (b"GET / HTTP/1.0", False),
         (b"GET / HTTP/1.0\r\nConnection: keep-alive", True),
     ],

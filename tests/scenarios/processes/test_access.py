@@ -79,8 +79,8 @@ def test_the_containers_health_check_speaks_https_where_the_service_does(
 ) -> None:
     program = Path(__file__).parents[3] / "packaging" / "container" / "healthy.py"
 
-    def status(port: int) -> int:
-        own = {**os.environ, "MOORAGE_PORT": str(port)}
+    def status(port: int, host: str = "") -> int:
+        own = {**os.environ, "MOORAGE_PORT": str(port)} | ({"MOORAGE_HOST": host} if host else {})
         asked = subprocess.run(
             [sys.executable, program], env=own, check=False, capture_output=True, timeout=30
         )
@@ -88,6 +88,11 @@ def test_the_containers_health_check_speaks_https_where_the_service_does(
 
     with serve(tmp_path) as start:
         assert [status(one.port) for one in (guarded.served, start())] == [0, 0]
+        assert status(guarded.served.port, "0.0.0.0") == 0
+        elsewhere = start("--host", "127.0.0.2")
+        assert [status(elsewhere.port, host) != 0 for host in ("127.0.0.2", "")] == [False, True]
+        six = start("--host", "::1")
+        assert [status(six.port, host) for host in ("::1", "::")] == [0, 0]
     assert status(free_port()) != 0
 
 
@@ -185,6 +190,6 @@ def test_what_cannot_be_used_is_said_at_the_start(
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     ended = run("--port", "0", *options)
-    assert ended.returncode == 1
+    assert ended.returncode == 2, "with which nobody starts it again"
     assert problem in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -6,6 +6,7 @@ braces matches one segment. Rules are the reference's; the root needs none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -162,13 +163,21 @@ def _with_names() -> Mapping[tuple[object, ...], tuple[Mapping[str, Route], Path
 _WITH_ITEMS: Final = _with_names()
 
 
+_LINE_FEED: Final = re.compile(r"(?<=[^/])\n\Z|(?<=\A/)\n\Z")
+"""One at the end of a path, where something stands before it."""
+
+
 def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The route of a request and its path items.
+
+    One line feed at the end of a path is overlooked, as by the reference, whose patterns end in `$`.
 
     Raises:
         Refusal: 404 for an unknown path, 405 for a method the path does not have.
     """
     items: dict[str, str] = {}
+    if "\n" in path:
+        path = _LINE_FEED.sub("", path)
     methods = _FIXED.get(path)
     if methods is None:
         methods, items = _with_items(path)

@@ -18,6 +18,12 @@ NOWHERE: Final = ""
 """The key of headers that no environ has."""
 KEYS: Final[dict[bytes, str]] = {}
 """What `key_of` said of names that came before."""
+_HOST: Final = re.compile(
+    r"(?:\[[0-9A-Za-z:._~%-]+\]|(?:[0-9A-Za-z._~!$&'()*+;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
+)
+"""`uri-host [":" port]`, without the comma: it stands between the values of several headers."""
+HOSTS: Final[set[str | None]] = {""}
+"""What `is_host` found good before, and what names no host, as a target without one has it."""
 
 
 def key_of(name: bytes) -> str:
@@ -31,6 +37,14 @@ def key_of(name: bytes) -> str:
     if len(KEYS) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
         KEYS[name] = key
     return key
+
+
+def is_host(text: str) -> bool:
+    """Whether this is the value of one Host header (RFC 9112, 3.2)."""
+    good = _HOST.fullmatch(text) is not None
+    if good and len(HOSTS) < _MOST_NAMES and len(text) <= _LONGEST_NAME:
+        HOSTS.add(text)
+    return good
 
 
 def encoded(data: bytes) -> bytes:

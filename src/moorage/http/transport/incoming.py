@@ -23,14 +23,18 @@ from httptools import (
     HttpRequestParser,
 )
 
-from moorage.http.transport.environs import KEYS, NOWHERE, encoded, key_of, split
+from moorage.http.transport.environs import HOSTS, KEYS, NOWHERE, encoded, is_host, key_of, split
 
 if TYPE_CHECKING:
     from moorage.http.wsgi import Environ
 
 LONGEST_HEAD: Final = 256 * 1024
 """Bytes of a request line and its headers that are surely read; what is longer may be refused.
-So may as many bytes that are none of a body while it comes."""
+So may as many bytes that are none of a body while it comes, beside those that its bytes earn."""
+_EARNED: Final = 16
+"""So many for each byte of it. One that is alone in its chunk takes six."""
+_MOST_BLANK: Final = 16
+"""Bytes of empty lines that may stand before a request: eight lines."""
 _HEAD_END: Final = b"\r\n\r\n"
 _PROTOCOL: Final = b" HTTP/"
 """What stands in a request line before three bytes of version. llhttp reads two more protocols that
@@ -80,6 +84,8 @@ class Incoming:
         """How much of the data the parser has."""
         self._end = b""
         """The last bytes of a piece that had no end, which the next one may begin with."""
+        self._blank = 0
+        """Bytes of empty lines that have come where a request begins."""
         self._line: bytes | None = b""
         """The last bytes of a request line that is not whole; None once it is, until the next."""
         self._left = 0
@@ -164,10 +170,15 @@ class Incoming:
     def _line_of(self, data: bytes) -> bytes:
         """See what a request line says that the parser does not tell; the piece as it can read it.
 
-        Empty lines before it are nothing (RFC 9112, 2.2).
+        A few empty lines before it are nothing (RFC 9112, 2.2).
         """
         if not self._line:
-            data = data.lstrip(b"\r\n")
+            begun = data.lstrip(b"\r\n")
+            if begun is not data:
+                self._blank += len(data) - len(begun)
+                if self._blank > _MOST_BLANK:
+                    self._refuse(HTTPStatus.BAD_REQUEST)
+                data = begun
         if not data.isascii():
             data = encoded(data)
         line = self._line + data if self._line else data
@@ -206,7 +217,7 @@ class Incoming:
         if request.method == "CONNECT":  # there is no staying with it
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        head = f"{request.method} / {request.protocol}\r\n"
+        head = f"{request.method} / {request.protocol}\r\nhost:\r\n"
         head += f"connection: {'keep-alive' if request.keeps else 'close'}\r\n"
         for name, key in _FRAMING:
             if key in environ:
@@ -236,6 +247,7 @@ class Incoming:
         self._target = b""
         self._request = None
         self._head_bytes = 1
+        self._blank = 0
 
     def on_url(self, part: bytes) -> None:
         """Some of its target."""
@@ -266,8 +278,9 @@ class Incoming:
         except HttpParserInvalidURLError:
             self._refuse(HTTPStatus.BAD_REQUEST)
         environ.pop(NOWHERE, None)
-        if "," in environ.setdefault("HTTP_HOST", ""):  # several: RFC 9112, 3.2
-            self._refuse(HTTPStatus.BAD_REQUEST)
+        host = environ.get("HTTP_HOST")
+        if host not in HOSTS and not (version == "1.0" if host is None else is_host(host)):
+            self._refuse(HTTPStatus.BAD_REQUEST)  # RFC 9112, 3.2
         expects = environ.get("HTTP_EXPECT", "").lower() == "100-continue" and version != "1.0"
         self._request = Request(method, protocol, parser.should_keep_alive(), expects)
         self._head_bytes = 0
@@ -282,7 +295,7 @@ class Incoming:
         request = self._request
         if request is None:
             return
-        self._head_bytes = 0
+        self._head_bytes -= _EARNED * len(part)
         self._left -= len(part)
         body = request.body
         if not body or len(part) > _SMALL:
