@@ -215,7 +215,7 @@ def judge(batch: Batch, end: Ground) -> None:
 
 def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
     return {
-        (row.provider, row.resource_class): inventory(
+        (row.provider, row.resource_class): _inventory(
             row.resource_class,
             row.total,
             row.reserved,
@@ -228,7 +228,7 @@ def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
     }
 
 
-inventory = lru_cache(maxsize=1024)(Inventory)
+_inventory = lru_cache(maxsize=1024)(Inventory)
 """A fleet has few kinds of them."""
 
 

@@ -9,18 +9,20 @@ written here is what it would write, which a property test compares.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import OPEN, Committed, ReplaceAllocations
 from moorage.domain.consumers import ANY_GENERATION
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
+from moorage.domain.providers import Inventory
 from moorage.store import rows
 from moorage.store.apply.allocations import COME, INSERT, STANDING, consumer_columns
 from moorage.store.batch import INSERT_BOOKINGS
-from moorage.store.judge import BOOKED, STOCK, inventory
+from moorage.store.judge import BOOKED, STOCK
 from moorage.store.moves import MOVE
 from moorage.store.own import Added, Ended
 
@@ -113,13 +115,20 @@ def _generations(
         amount = allocations[provider].get(name)
         if amount is None or (provider, name) in fitting:  # the same again with another absence
             continue
-        known = inventory(name, total, *rules)
-        over = taken.get((provider, name), 0) + amount > known.capacity
+        known, capacity = _measured(name, total, *rules)
+        over = taken.get((provider, name), 0) + amount > capacity
         if over or amount < 1 or known.rule_broken_by(amount) is not None:
             return None
         fitting.add((provider, name))
     wanted = sum(map(len, allocations.values()))
     return found if len(fitting) == wanted else None
+
+
+@lru_cache(maxsize=1024)
+def _measured(*rules: Any) -> tuple[Inventory, int]:  # noqa: ANN401 - an inventory's columns
+    """An inventory and its capacity; a fleet has few kinds of them."""
+    known = Inventory(*rules)
+    return known, known.capacity
 
 
 def _taken(booked: Rows, now: Instant) -> dict[Pair, int]:

@@ -153,8 +153,11 @@ class CursorSession:
         if not isinstance(parameters, dict) and parameters:
             return Rows.changed(self._each(statement, parameters).rowcount)  # type: ignore[arg-type]  # several sets
         given: Parameters = parameters  # type: ignore[assignment]  # one set
-        worded = self._speech.worded(statement, given)
-        cursor = self._run(worded.text, worded.arguments(given))
+        worded, cursor = self._speech.worded(statement, given), self._connection.cursor()
+        try:  # as `_run`, without a call more for each statement
+            cursor.execute(worded.text, worded.arguments(given))
+        except Exception as error:
+            raise self._told(error, worded.text, worded.arguments(given)) from error
         described = cursor.description
         if described is None:
             return Rows.changed(cursor.rowcount)

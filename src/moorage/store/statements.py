@@ -171,7 +171,8 @@ class _Statement:
     texts: dict[tuple[object, ...], Worded]
     inserts: bool = False
     lists: tuple[str, ...] = ()
-    varies: bool = False
+    one_list: str | None = None
+    """The only one of the lists, if there is one alone."""
 
     @classmethod
     def of(cls, construct: ClauseElement, *, arrays: bool) -> _Statement:
@@ -179,15 +180,10 @@ class _Statement:
         inserts = isinstance(construct, Insert)
         among = (one for one in visitors.iterate(_plain(construct)) if isinstance(one, _Among))
         lists = () if arrays else tuple(one.name for one in among)
-        return cls({}, inserts, lists, varies=inserts or bool(lists))
+        return cls({}, inserts, lists, lists[0] if len(lists) == 1 else None)
 
-    def shape(self, given: Parameters) -> tuple[object, ...]:
-        """What the text depends on: the columns of an insertion, the lengths of lists."""
-        if self.inserts:
-            return tuple(given)
-        if len(self.lists) == 1:
-            length = len(given[self.lists[0]])
-            return (length if length == 1 else _room(length),)
+    def rooms(self, given: Parameters) -> tuple[object, ...]:
+        """How many placeholders the lists need."""
         return tuple([_room(len(given[name])) for name in self.lists])
 
 
@@ -227,7 +223,14 @@ class Speech:
         statement = self._look(ref(construct))
         if statement is None:
             statement = self._known[construct] = self._met(construct)
-        shape = statement.shape(given) if statement.varies else ()
+        # The text depends on the columns of an insertion, and on the lengths of lists. What nearly
+        # every one is, costs no call: this is done for each statement of a commit.
+        if statement.inserts:
+            shape: tuple[object, ...] = tuple(given)
+        elif statement.one_list is not None and len(given[statement.one_list]) == 1:
+            shape = _ONE
+        else:
+            shape = statement.rooms(given) if statement.lists else ()
         found = statement.texts.get(shape)
         if found is None:
             found = statement.texts[shape] = self._word(construct, statement, given)
@@ -271,6 +274,10 @@ class Speech:
                 text = _spread_once(text, _room(len(given[name])))
         slots = [_slot(name, compiled) for name in order]
         return Worded(text, slots, {name: _room(len(given[name])) for name in statement.lists})
+
+
+_ONE: Final[tuple[object, ...]] = (1,)
+"""The shape of a statement whose only list has one value."""
 
 
 def _room(length: int) -> int:
