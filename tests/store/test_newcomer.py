@@ -25,7 +25,7 @@ from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.errors import MoorageError
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
-from moorage.store import Ledger, open_store, tables
+from moorage.store import Ledger, newcomer, open_store, tables
 from moorage.store import commit as commit_module
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Ways:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.short = True
         self.taken = 0
-        look, settle = commit_module.newcomer_in, commit_module.settle_newcomer
+        look, settle = newcomer.newcomer_in, newcomer.settle_newcomer
 
         def looking(changeset: Changeset) -> ReplaceAllocations | None:
             return look(changeset) if self.short else None
@@ -110,7 +110,9 @@ def drawn(dice: random.Random, now: int) -> Change:
 
 
 def claim(dice: random.Random, who: str) -> ReplaceAllocations:
-    some = dice.sample([*PROVIDERS[:3]] * 20 + [PROVIDERS[3], NOWHERE], dice.choice([1, 1, 1, 2, 0]))
+    some = dice.sample(
+        [*PROVIDERS[:3]] * 20 + [PROVIDERS[3], NOWHERE], dice.choice([1, 1, 1, 2, 0])
+    )
     classes = ["VCPU", "MEMORY_MB"] * 20 + ["DISK_GB", "CUSTOM_NOBODY_KNOWS"]
     allocations = {
         uuid: {name: dice.choice([1, 2, 2, 2, 2, 3, 7, 0]) for name in dice.sample(classes, 2)}

@@ -2,8 +2,9 @@
 
 Read `APPLY` for what each change does. Then `settle` judges the end state, moves generations and
 revisions, forgets consumers that have nothing left, and appends to the change log; `tell` writes
-the events that the changes mean. Where a database can, what is said of a provider for the first
-time is written by one statement instead, to the same end: see `first`.
+the events that the changes mean. Two ways are shorter, to the same end: for a new server's claim
+that plainly fits (see `newcomer`), and where a database can, for what is said of a provider for the
+first time (see `first`).
 """
 
 from __future__ import annotations
