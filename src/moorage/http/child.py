@@ -74,7 +74,8 @@ def run(target: str) -> None:
 def _lasts(error: Exception) -> bool:
     """Whether it is the same at every start, until somebody writes a setting or a file anew.
 
-    What is wrong about the database may be mended there: an account made, a disk mounted.
+    What is wrong about the database, not about its URL, may be mended there: an account made, a
+    disk mounted.
     """
     return isinstance(error, InvalidDescription) and error.path != "database"
 

@@ -129,7 +129,7 @@ class Backend(Protocol):
         None: it was not tried, for this database, or this time, would gain nothing by it.
 
         Raises:
-            Busy: no turn to write in time.
+            Busy: no turn to write in time; or Unavailable, which is one.
             DBAPIError: the connection broke, and nobody knows whether anything was written.
         """
 

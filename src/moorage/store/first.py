@@ -61,7 +61,8 @@ def commit_first(
     """Commit at one go what is said of a provider for the first time, and all else `otherwise`.
 
     Raises:
-        Busy: too many writers at once, or the connection broke and nobody knows what was done.
+        Busy: too many writers at once, or the connection broke and nobody knows what was done;
+            Unavailable is one.
         MoorageError: what `otherwise` raises.
     """
     bet = _bet(changeset)
@@ -79,7 +80,7 @@ def commit_first(
 def _after_a_break(
     otherwise: Callable[[], tuple[Committed, Ended]],
 ) -> tuple[Committed, Ended]:
-    """Commit again what nobody knows whether it was done: it is done once all the same.
+    """Commit again what nobody knows whether it was done: it is done once at most.
 
     The locks come first, so what was cut off has ended by then. If it was done, the generation has
     moved or the name is taken, and this commit is refused, as it would be by somebody else's. If
@@ -88,7 +89,7 @@ def _after_a_break(
     try:
         return otherwise()
     except MoorageError as error:
-        raise Busy(_UNKNOWN) from error
+        raise Busy(_UNKNOWN, retry_after=getattr(error, "retry_after", 1)) from error
 
 
 def _told(change: Any, row: Any) -> tuple[Committed, Ended]:  # noqa: ANN401 - of several kinds

@@ -96,8 +96,9 @@ class Ledger(RecordedPlacements, RecordedStays):
 
     def _committed(self, changeset: Changeset) -> tuple[Committed, Ended]:
         write = partial(self._written, partial(commit, changeset=changeset))
-        # By one statement the instant of a commit is the database's.
-        return write() if self._clock else commit_first(self._backend, changeset, write)
+        if self._clock is not None:  # by one statement the instant of a commit is the database's
+            return write()
+        return commit_first(self._backend, changeset, write)
 
     def _written(self, work: Callable[..., T]) -> T:
         return self._backend.write(partial(work, log=self._backend.log, clock=self._clock))

@@ -101,7 +101,7 @@ class MariadbBackend:
 
     def __init__(self, url: URL) -> None:
         if not url.database:
-            raise InvalidDescription("the URL names no database on the server", path="database")
+            raise InvalidDescription("the URL names no database on the server", path="database URL")
         url, hosts = without_hosts(url)
         self._engine = made_engine(url)
         self._choice = Choice(self._engine, hosts) if hosts else None

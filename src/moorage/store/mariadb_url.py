@@ -54,11 +54,11 @@ def without_hosts(url: URL) -> tuple[URL, list[Host]]:
         raise InvalidDescription(
             "a server or a port is named both by host= and elsewhere; several are written"
             " mysql://user@/name?host=one:3306&host=two:3306",
-            path="database",
+            path="database URL",
         )
     if "port" in url.query:
         raise InvalidDescription(
-            "a port is written behind its server (one:3306), not as port=", path="database"
+            "a port is written behind its server (one:3306), not as port=", path="database URL"
         )
     return url.difference_update_query(["host"]), [_host(name) for name in names]
 
@@ -67,12 +67,13 @@ def _host(text: str) -> Host:
     found = _HOST.fullmatch(text)
     if found is None:
         raise InvalidDescription(
-            f"host={text} is not name, name:port, or [address]:port of one server", path="database"
+            f"host={text} is not name, name:port, or [address]:port of one server",
+            path="database URL",
         )
     address, name, port = found.groups()
     number = int(port or _PORT)
     if not 0 < number <= _LAST_PORT:
-        raise InvalidDescription(f"host={text}: there is no such port", path="database")
+        raise InvalidDescription(f"host={text}: there is no such port", path="database URL")
     return Host(address or name, number)
 
 
@@ -86,9 +87,11 @@ def require_known(url: URL) -> None:
     for name, value in url.query.items():
         if name not in _KNOWN:
             raise InvalidDescription(
-                f"a URL of MariaDB or MySQL has no argument {name}", path="database"
+                f"a URL of MariaDB or MySQL has no argument {name}", path="database URL"
             )
         if not isinstance(value, str):
-            raise InvalidDescription(f"the URL gives {name} twice", path="database")
+            raise InvalidDescription(f"the URL gives {name} twice", path="database URL")
         if name in _SECONDS and not _NUMBER.fullmatch(value):
-            raise InvalidDescription(f"{name} in the URL is no number of seconds", path="database")
+            raise InvalidDescription(
+                f"{name} in the URL is no number of seconds", path="database URL"
+            )

@@ -96,12 +96,12 @@ def connect(url: str) -> Backend:
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise InvalidDescription(
             f"no driver for {kind} databases ({error}): see the extras of the package",
-            path="database",
+            path="database URL",
         ) from error
     raise InvalidDescription(
         f"no support for {kind} databases; use sqlite:///path, postgresql://host/name,"
         " or mysql://host/name",
-        path="database",
+        path="database URL",
     )
 
 
@@ -112,7 +112,7 @@ def _parsed(url: str) -> URL:
         raise InvalidDescription(
             "not a database URL, such as sqlite:///path or postgresql://user@host:5432/name;"
             " several hosts are written postgresql://user@/name?host=one:5432&host=two:5432",
-            path="database",
+            path="database URL",
         ) from error
 
 

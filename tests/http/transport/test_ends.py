@@ -61,6 +61,17 @@ def test_a_body_that_is_late_is_given_up(
     assert "from 127.0.0.1 took longer than 0.3 s" in caplog.text
 
 
+def test_a_body_that_goes_on_and_on_is_given_up(app: App, start: Callable[..., Place]) -> None:
+    place = start(Wire(connections=9, threads=2, idle_seconds=60, body_seconds=0.3))
+    client = place.connect()
+    client.sendall(b"PUT /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+    until = time.monotonic() + 20
+    while not app.problems:
+        assert time.monotonic() < until
+        client.sendall(b"1\r\nx\r\n" * 100)
+    assert isinstance(app.problems[0], TimeoutError)
+
+
 def test_half_a_body_and_a_broken_chunk_are_errors(app: App, start: Callable[..., Place]) -> None:
     place = start()
     client = place.connect()

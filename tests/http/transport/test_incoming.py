@@ -281,6 +281,12 @@ def test_what_comes_with_a_body_and_is_none_has_an_end(start: bytes) -> None:
     assert understood(head, start, *[piece] * (fits + 3)) == ([], 431)
 
 
+def test_what_a_large_body_earns_is_not_for_what_follows_it() -> None:
+    head = b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+    large = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    assert understood(head, large, b"0\r\nX-Late: ", *[b"x" * 8192] * 40) == ([], 431)
+
+
 def test_chunks_of_a_byte_may_be_as_many_as_there_are_bytes() -> None:
     head = b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
     [(*_, size)], refusal = understood(head, *[b"1\r\nx\r\n" * 10_000] * 20)

@@ -9,6 +9,7 @@ from tests.servers.crew import GET, App, Place, answer, within
 
 from moorage.http.config import Wire
 from moorage.http.transport import crew
+from moorage.http.transport.connection import Connection
 from moorage.http.wsgi import Environ, StartResponse
 
 _THREE = Wire(connections=9, threads=3, idle_seconds=60, body_seconds=60)
@@ -79,6 +80,21 @@ def test_who_stays_keeps_no_end_waiting_and_begins_nothing_after_it(place: Place
     for connection in place.crew._connections.values():
         connection.close()
     place.crew._connections.clear()
+
+
+def test_a_thread_that_cannot_wait_is_counted_no_more(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_self: Connection, _seconds: float) -> bool:
+        raise MemoryError
+
+    monkeypatch.setattr(Connection, "wait", broken)
+    client = place.connect()
+    client.sendall(GET % (b"/query?a", b""))
+    assert answer(client)[2] == b"a"
+    within(lambda: not len(place.crew))
+    assert (place.crew._staying, place.crew._waiting) == (0, place.crew._threads)
+    assert client.recv(1) == b""
 
 
 def test_a_connection_that_rests_too_long_is_ended_under_who_stays(place: Place) -> None:

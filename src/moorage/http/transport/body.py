@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 if TYPE_CHECKING:
     from moorage.http.transport.incoming import Request
@@ -72,21 +72,21 @@ class Body:
             request.expects = False
             source.tell(_CONTINUE, self._seconds)
         while not request.complete and (size < 0 or request.size < size):
+            left = until - time.monotonic()
+            if left <= 0:
+                self._give_up()
             data = source.receive()
             if data is None:
-                self._wait(until)
+                source.wait(left)
             elif not data:
                 raise ConnectionError("the client left before its body was complete")
             elif not source.feed(data) and not request.complete:
                 raise ConnectionError("what came is no body")
 
-    def _wait(self, until: float) -> None:
-        left = until - time.monotonic()
-        if left <= 0:
-            _log.warning(
-                "a request body from %s took longer than %g s: its connection is ended",
-                self._address,
-                self._seconds,
-            )
-            raise TimeoutError("the body did not come in time")
-        self._source.wait(left)
+    def _give_up(self) -> NoReturn:
+        _log.warning(
+            "a request body from %s took longer than %g s: its connection is ended",
+            self._address,
+            self._seconds,
+        )
+        raise TimeoutError("the body did not come in time")

@@ -7,7 +7,8 @@ that another one waits.
 
 A thread that was the only one at work stays a moment with the connection that it served: most
 clients that have an answer ask again. The epoll would wake a second thread for each further piece
-of a request that comes before the first is at it, and clients send head and body in two.
+of a request that comes before the first is at it, and clients send head and body in two. If by
+then all others are at work, whoever else comes waits for that moment.
 """
 
 from __future__ import annotations
@@ -138,11 +139,16 @@ class Crew:
             self._staying += alone
             return alone
 
-    def _goes_on(self) -> bool:
-        """Whether a thread that stayed may begin another turn. It is not counted any more then."""
-        with self._lock:
-            self._staying -= 1
-            return not self._over
+    def _is_asked_again(self, connection: Connection) -> bool:
+        """Stay; whether to begin another turn. The thread is not counted any more then."""
+        asks = False
+        try:
+            asks = connection.wait(_STAY_SECONDS)
+        finally:
+            with self._lock:
+                self._staying -= 1
+                asks = asks and not self._over
+        return asks
 
     def _is_spare(self) -> bool:
         """Whether this thread may end, for another one waits. It is not counted any more then."""
@@ -159,8 +165,7 @@ class Crew:
         try:
             after = connection.turn()
             while after is Next.READABLE and self._may_stay():
-                asks = connection.wait(_STAY_SECONDS)
-                if not self._goes_on() or not asks:
+                if not self._is_asked_again(connection):
                     break
                 after = connection.turn()
             if after:

@@ -9,10 +9,10 @@ from urllib.parse import unquote_to_bytes
 from httptools import parse_url
 
 _RAW: Final = re.compile(rb"[\x80-\xff]")
-_MOST_NAMES: Final = 1024
-"""Spellings of header names that are remembered."""
-_LONGEST_NAME: Final = 64
-"""Bytes of a name that is remembered: what is made up could be as long as a head."""
+_MOST_KNOWN: Final = 1024
+"""Spellings of header names that are remembered, and as many hosts."""
+_LONGEST_KNOWN: Final = 64
+"""Bytes of one that is remembered: what is made up could be as long as a head."""
 _PLAIN: Final = {"CONTENT-TYPE": "CONTENT_TYPE", "CONTENT-LENGTH": "CONTENT_LENGTH"}
 NOWHERE: Final = ""
 """The key of headers that no environ has."""
@@ -22,7 +22,7 @@ _HOST: Final = re.compile(
     r"(?:\[[0-9A-Za-z:._~%-]+\]|(?:[0-9A-Za-z._~!$&'()*+;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"
 )
 """`uri-host [":" port]`, without the comma: it stands between the values of several headers."""
-HOSTS: Final[set[str | None]] = {""}
+HOSTS: Final = {""}
 """What `is_host` found good before, and what names no host, as a target without one has it."""
 
 
@@ -34,7 +34,7 @@ def key_of(name: bytes) -> str:
     """
     text = name.decode("latin-1").upper()
     key = NOWHERE if "_" in text else _PLAIN.get(text) or f"HTTP_{text.replace('-', '_')}"
-    if len(KEYS) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
+    if len(KEYS) < _MOST_KNOWN and len(name) <= _LONGEST_KNOWN:
         KEYS[name] = key
     return key
 
@@ -42,7 +42,7 @@ def key_of(name: bytes) -> str:
 def is_host(text: str) -> bool:
     """Whether this is the value of one Host header (RFC 9112, 3.2)."""
     good = _HOST.fullmatch(text) is not None
-    if good and len(HOSTS) < _MOST_NAMES and len(text) <= _LONGEST_NAME:
+    if good and len(HOSTS) < _MOST_KNOWN and len(text) <= _LONGEST_KNOWN:
         HOSTS.add(text)
     return good
 

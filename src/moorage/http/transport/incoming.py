@@ -279,7 +279,8 @@ class Incoming:
             self._refuse(HTTPStatus.BAD_REQUEST)
         environ.pop(NOWHERE, None)
         host = environ.get("HTTP_HOST")
-        if host not in HOSTS and not (version == "1.0" if host is None else is_host(host)):
+        good = version == "1.0" if host is None else host in HOSTS or is_host(host)
+        if not good:
             self._refuse(HTTPStatus.BAD_REQUEST)  # RFC 9112, 3.2
         expects = environ.get("HTTP_EXPECT", "").lower() == "100-continue" and version != "1.0"
         self._request = Request(method, protocol, parser.should_keep_alive(), expects)
@@ -295,7 +296,7 @@ class Incoming:
         request = self._request
         if request is None:
             return
-        self._head_bytes -= _EARNED * len(part)
+        self._head_bytes = max(self._head_bytes - _EARNED * len(part), 0)
         self._left -= len(part)
         body = request.body
         if not body or len(part) > _SMALL:
