@@ -85,6 +85,16 @@ def test_a_connection_that_broke_before_costs_nothing(
     check(store, admin, step + 1)
 
 
+def test_what_is_refused_anyway_is_so_after_a_restart(
+    store: Ledger, admin: psycopg.Connection
+) -> None:
+    describe(store, 1)
+    admin.execute(KILL + OURS)
+    with pytest.raises(DuplicateName):
+        store.commit(Changeset((DESCRIPTION[0],)))
+    check(store, admin, 1)
+
+
 # --- while it waits for its locks ---------------------------------------------------------------
 
 

@@ -75,6 +75,12 @@ class Wire:
         """Whether nothing more can be asked."""
         return self._driver.broken or self._driver.closed
 
+    @property
+    def has_news(self) -> bool:
+        """Whether the server has said what nobody asked for: as a rule that it is over."""
+        self._socket.modify(self._library.socket, select.POLLIN)
+        return bool(self._socket.poll(0))
+
     def close(self) -> None:
         """Hang up."""
         self._driver.close()
@@ -351,6 +357,11 @@ class PipelineSession:
         if len(questions) == 1:
             return self.together(*questions)  # a statement by itself is a transaction
         return self.ask(*questions, (_END, _NOTHING))[:-1]
+
+    @property
+    def has_news(self) -> bool:
+        """Whether its connection is perhaps over already; see `Wire`."""
+        return self._wire.has_news
 
     def together(self, *questions: Question) -> Sequence[Rows]:
         """Ask in a round trip that is a transaction by itself; nothing more can be asked.

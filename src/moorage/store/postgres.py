@@ -138,6 +138,8 @@ class PostgresBackend:
         def attempt() -> Rows:
             nonlocal sent
             with self._writers, self._lent(_WRITE) as session:
+                if session.has_news:  # nobody could tell later whether it was taken
+                    return Rows()
                 sent = True
                 # The second sees what is there once the first has the locks.
                 _, found = session.together(begin(touches()), writes())
