@@ -49,14 +49,13 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
 - **The search** of wide trees: every combination that is a candidate is found one by one. Its
   time follows the candidates asked for, not those there are.
 - **Writes** check, write and log a commit in one transaction, and wait for the disk. Of a `PUT`
-  of an allocation on SQLite a quarter is the system: the flush (a tenth), ten pages written to the
-  log (a twenty-fifth), the socket, waking a thread twice. A sixth is SQLite itself, a fiftieth the
-  HTTP transport. The rest is Python, half of it in the store, and a twenty-fifth to bring the
-  snapshot into step with what was booked. On PostgreSQL the database's processes use a third, and
-  a quarter of Python's part is speaking with them. Both lie on a disk here, whose flushes cost
-  processor time too. Where the targets are near, runs differ: in five of them, in turns, a `PUT` on
-  SQLite was 25 to 29 times cheaper than the reference's, and loading a host on PostgreSQL 8.6 to
-  10.9 times."""
+  of an allocation on SQLite a third is the flush: less by what it takes itself than because
+  all that runs after it runs cold. Without it the same request takes two thirds. The rest is
+  Python, two thirds, and SQLite, one. On PostgreSQL the database's processes use a third, and
+  a quarter of Python's part is speaking with them; a new host is described in four round trips.
+  Both lie on a disk here. Where a target is near, runs differ with the neighbours' load: in eight
+  of them, in turns, a `PUT` on SQLite was 29 to 34 times cheaper than the reference's, 31 in the
+  middle, and `in_tree` on PostgreSQL 47 and 75 times in two."""
 
 LARGER: Final = """\
 Moorage alone, on SQLite: how cost grows with the fleet. `make bench-placement ARGS="--hosts
