@@ -49,10 +49,10 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
 - **The search** of wide trees: every combination that is a candidate is found one by one. Its
   time follows the candidates asked for, not those there are.
 - **Writes** check, write and log a commit in one transaction, and wait for the disk. Of a `PUT`
-  of an allocation on SQLite a third is the flush: less by what it takes itself than because
+  of an allocation on SQLite a third is the flush, less by what it takes itself than because
   all that runs after it runs cold: without it the same request takes two thirds. Of what then
-  is left, most is Python. On PostgreSQL the database's processes use a third, and
-  a quarter of Python's part is speaking with them; a new host is described in four round trips.
+  is left, most is Python. On PostgreSQL the database's processes use two fifths; a new host is
+  described in four round trips.
   Both lie on a disk here. Where a target is near, runs differ with the neighbours' load: in five
   of them, in turns, a `PUT` on SQLite was 29 to 32 times cheaper than the reference's, 31 in the
   middle, and in two `in_tree` on PostgreSQL 47 and 75 times."""
