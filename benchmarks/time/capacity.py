@@ -6,10 +6,11 @@ import tempfile
 import time
 from typing import Any
 
-from benchmarks.time.world import World, counting, fleet, scattered, several
+from benchmarks.time.world import World, fleet, scattered, several
 
 from moorage.domain.period import DAY, format_instant
 from moorage.testing.service import NINE, OPERATOR
+from moorage.testing.statements import said
 from moorage.usecases.capacity.over_time import capacity_over_time
 from moorage.usecases.capacity.scope import Scope
 
@@ -32,10 +33,10 @@ def capacity(scale: float) -> list[dict[str, Any]]:
 
         def read() -> float:
             started = time.process_time()
-            with counting() as sent:
+            with said() as sent:
                 found = capacity_over_time(world.service.parts, OPERATOR, scope)
             taken = (time.process_time() - started) * 1000
-            statements["read"] = sent.total()
+            statements["read"] = len(sent)
             (course,) = found.courses
             if course.hosts != hosts or not course.fits or len(course.fits) < CHANGES:
                 raise RuntimeError("not the whole answer")

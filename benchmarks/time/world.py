@@ -6,8 +6,6 @@ import gc
 import json
 import statistics
 import time
-from collections import Counter
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from falcon.testing import create_environ
@@ -18,14 +16,14 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
 from moorage.domain.leases import Terms
 from moorage.domain.period import DAY, HOUR, Period
-from moorage.store.session import CursorSession
 from moorage.testing.service import NINE, TENANT, Service
+from moorage.testing.statements import said
 from moorage.usecases.leases.asking import LeaseAsk
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.proposal import Naming
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from moorage.http.wsgi import Application
     from moorage.usecases.ports import Caller
@@ -49,32 +47,6 @@ hosts:
     inventories: {{VCPU: {VCPU}, MEMORY_MB: {{total: 1000000}}}}
     place: {{location: {{name: "r{{n}}", count: {max(1, hosts // 25)}}}}}
 """
-
-
-@contextmanager
-def counting() -> Iterator[Counter[str]]:
-    """Counts the statements of this process by their first word.
-
-    One that carries many sets of values counts once, here and in Blazar's environment.
-    """
-    found: Counter[str] = Counter()
-    usual, many = CursorSession._run, CursorSession._each  # noqa: SLF001 - all of them pass here
-
-    def counted(session: CursorSession, text: str, arguments: Any) -> Any:  # noqa: ANN401
-        found[text.split(None, 1)[0]] += 1
-        return usual(session, text, arguments)
-
-    def counted_each(session: CursorSession, statement: Any, every: Any) -> Any:  # noqa: ANN401
-        found["many"] += 1
-        return many(session, statement, every)
-
-    CursorSession._run = counted  # type: ignore[method-assign]  # noqa: SLF001
-    CursorSession._each = counted_each  # type: ignore[method-assign]  # noqa: SLF001
-    try:
-        yield found
-    finally:
-        CursorSession._run = usual  # type: ignore[method-assign]  # noqa: SLF001
-        CursorSession._each = many  # type: ignore[method-assign]  # noqa: SLF001
 
 
 class World:
@@ -115,10 +87,10 @@ class World:
         parts = self.service.parts
         asked = LeaseAsk("bench", Terms(period), description=read_ensemble(description))
         started = time.process_time()
-        with counting() as statements:
+        with said() as statements:
             create_lease(parts, TENANT, asked, Naming(parts.ids.uuid()))
         taken = (time.process_time() - started) * 1000
-        self.statements = statements.total()
+        self.statements = len(statements)
         return taken
 
     def ask(
@@ -143,14 +115,14 @@ class World:
             path=path, query_string=query, method=method, body=data, headers=given
         )
         environ |= {"moorage.caller": caller, "moorage.request_id": "req-bench"}
-        said: list[str] = []
+        begun: list[str] = []
         started = time.process_time()
-        with counting() as statements:
-            answer = b"".join(app(environ, lambda status, *_: said.append(status)))
+        with said() as statements:
+            answer = b"".join(app(environ, lambda status, *_: begun.append(status)))
         taken = (time.process_time() - started) * 1000
-        self.statements = statements.total()
-        if not said[0].startswith("2"):
-            raise RuntimeError(f"{method} {path}: {said[0]}: {answer[:500]!r}")
+        self.statements = len(statements)
+        if not begun[0].startswith("2"):
+            raise RuntimeError(f"{method} {path}: {begun[0]}: {answer[:500]!r}")
         return taken
 
 

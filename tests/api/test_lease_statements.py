@@ -9,8 +9,8 @@ import pytest
 from falcon.testing import TestClient
 
 from moorage.api.leases import create_app
-from moorage.store.session import CursorSession
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
+from moorage.testing.statements import said
 
 MOST = 30
 """Counted with everything: each BEGIN and COMMIT, and those with many sets of values once."""
@@ -32,21 +32,9 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    found: list[str] = []
-    run, each = CursorSession._run, CursorSession._each
-
-    def noted(session: CursorSession, text: str, arguments: Any) -> Any:
-        found.append(text)
-        return run(session, text, arguments)
-
-    def noted_each(session: CursorSession, statement: Any, every: Any) -> Any:
-        found.append(f"many: {statement}")
-        return each(session, statement, every)
-
-    monkeypatch.setattr(CursorSession, "_run", noted)
-    monkeypatch.setattr(CursorSession, "_each", noted_each)
-    return found
+def sent() -> Iterator[list[str]]:
+    with said() as found:
+        yield found
 
 
 @pytest.mark.parametrize("count", [1, 12])

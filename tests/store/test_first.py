@@ -220,9 +220,10 @@ def test_one_round_trip_leaves_what_two_do(postgres_url: str, ordinary_url: str,
 
 def test_what_is_noted_as_this_processs_own_is_the_same(store: Ledger) -> None:
     backend = store._backend
+    assert backend.at_once is not None
     for change in DESCRIPTION:
         committed, ended = first.commit_first(
-            backend, Changeset((change,)), lambda: pytest.fail("it is not done at once")
+            backend.at_once, Changeset((change,)), lambda: pytest.fail("it is not done at once")
         )
         assert (ended.mark, ended.added) == ((committed.revision, committed.at), {})
     changeset = Changeset((CreateProvider(B, "b"),))

@@ -82,12 +82,33 @@ class Log(Protocol):
         """What a reader at the cursor, and at a revision, has missed."""
 
 
+class AtOnce(Protocol):
+    """Commits by one statement, which finds a row if it wrote."""
+
+    def __call__(
+        self, touches: Callable[[], Footprint], writes: Callable[[], Question]
+    ) -> Rows | None:
+        """Commit; no second time, whatever happens.
+
+        Nobody else can change meanwhile what is touched. If nothing is found, nothing was written.
+        None: it was not tried, for this time it would gain nothing.
+
+        Raises:
+            Busy: no turn to write in time; or Unavailable, which is one.
+            DBAPIError: the connection broke, and nobody knows whether anything was written.
+        """
+
+
 class Backend(Protocol):
     """One database. Every method may be called from any thread."""
 
     @property
     def log(self) -> Log:
         """Its change log."""
+
+    @property
+    def at_once(self) -> AtOnce | None:
+        """How to commit by one statement; None where that would gain nothing."""
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """As `read`, through SQLAlchemy: for what looks at the schema.
@@ -118,19 +139,6 @@ class Backend(Protocol):
 
         Raises:
             Busy: no turn to write in time, or the database is away.
-        """
-
-    def at_once(
-        self, touches: Callable[[], Footprint], writes: Callable[[], Question]
-    ) -> Rows | None:
-        """Commit by one statement, which finds a row if it wrote; no second time, whatever happens.
-
-        Nobody else can change meanwhile what is touched. If nothing is found, nothing was written.
-        None: it was not tried, for this database, or this time, would gain nothing by it.
-
-        Raises:
-            Busy: no turn to write in time; or Unavailable, which is one.
-            DBAPIError: the connection broke, and nobody knows whether anything was written.
         """
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:

@@ -154,9 +154,9 @@ def commit(
     turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
     now = turn.at if clock is None else clock.now()
-    foreseen: Foreseen = {
-        statement: (given, found) for (statement, given), found in zip(ahead, answers, strict=True)
-    }
+    foreseen: Foreseen = {}
+    for (statement, given), found in zip(ahead, answers, strict=True):
+        foreseen[statement] = given, found
     claim = newcomer_in(changeset)
     if claim is not None:
         done = settle_newcomer(connection, turn, now, claim, foreseen, log)

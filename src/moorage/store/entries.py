@@ -22,7 +22,9 @@ def entries(number: int, turn: Turn, touched: Mapping[str, bool]) -> list[dict[s
 
     `touched` says of each provider, by its UUID, whether nothing but bookings changed.
     """
-    return [
-        {"revision": number, "subject": subject, "bookings_only": bookings_only, "at": turn.at}
-        for subject, bookings_only in (touched or {NOBODY: True}).items()
-    ]
+    found: list[dict[str, object]] = []
+    for subject, bookings_only in (touched or {NOBODY: True}).items():
+        found.append(
+            {"revision": number, "subject": subject, "bookings_only": bookings_only, "at": turn.at}
+        )
+    return found

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy import TextClause
 
     from moorage.domain.changes import Changeset
-    from moorage.store.backends import Backend
+    from moorage.store.backends import AtOnce
     from moorage.store.session import Question
 
 EARLY: Final = 2
@@ -56,7 +56,7 @@ _NAMES: Final = "CAST(:names AS text[])"
 
 
 def commit_first(
-    backend: Backend, changeset: Changeset, otherwise: Callable[[], tuple[Committed, Ended]]
+    at_once: AtOnce, changeset: Changeset, otherwise: Callable[[], tuple[Committed, Ended]]
 ) -> tuple[Committed, Ended]:
     """Commit at one go what is said of a provider for the first time, and all else `otherwise`.
 
@@ -69,7 +69,7 @@ def commit_first(
     if bet is None:
         return otherwise()
     try:
-        found = backend.at_once(partial(footprint, changeset), bet)
+        found = at_once(partial(footprint, changeset), bet)
     except DBAPIError:
         return _after_a_break(otherwise)
     if not found:

@@ -37,11 +37,10 @@ def foresight(changeset: Changeset, now: Instant) -> Sequence[Question]:
 
 def state_before(changeset: Changeset, now: Instant) -> Sequence[Question]:
     """Those of the questions whose answers the changeset itself would change."""
-    if len(changeset.changes) != 1 or not isinstance(
-        changeset.changes[0], changes.ReplaceAllocations
-    ):
+    if len(changeset.changes) != 1:
         return ()
-    return tuple(_ground(changeset.changes[0], now))
+    (change,) = changeset.changes
+    return _ground(change, now) if type(change) is changes.ReplaceAllocations else ()
 
 
 def _create_provider(change: changes.CreateProvider, _now: Instant) -> Iterator[Question]:
@@ -79,9 +78,9 @@ def _replace_allocations(change: changes.ReplaceAllocations, now: Instant) -> It
     yield from _ground(change, now)
 
 
-def _ground(change: changes.ReplaceAllocations, now: Instant) -> Iterator[Question]:
-    for some in batch.only_chunk(change.allocations):
-        yield from judge.ground_questions(some, now)
+def _ground(change: changes.ReplaceAllocations, now: Instant) -> Sequence[Question]:
+    some = batch.chunks(change.allocations)
+    return judge.ground_questions(some[0], now) if len(some) == 1 else ()
 
 
 def _delete_allocations(change: changes.DeleteAllocations, _now: Instant) -> Iterator[Question]:

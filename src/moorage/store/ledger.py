@@ -43,6 +43,8 @@ class Ledger(RecordedPlacements, RecordedStays):
     def __init__(self, backend: Backend, clock: Clock | None, watch: Watch = _UNWATCHED) -> None:
         super().__init__(backend, clock)
         self._watch = watch
+        # By one statement the instant of a commit is the database's.
+        self._at_once = backend.at_once if clock is None else None
         self._feed = Feed(backend, clock, watch)
         self._keepers: Keepers | None = None
         self._turns = Queue(WAIT)
@@ -88,20 +90,21 @@ class Ledger(RecordedPlacements, RecordedStays):
             Busy: too many before it, too many writers at once, or the database is away.
         """
         with self._turns:
-            write = partial(self._written, partial(commit_alone, propose=propose))
-            done = self._watch.commit(write)
+            done = self._watch.commit(self._written(partial(commit_alone, propose=propose)))
         if done is not None:
             self._feed.own.note(done[1])
         return done and done[0]
 
     def _committed(self, changeset: Changeset) -> tuple[Committed, Ended]:
-        write = partial(self._written, partial(commit, changeset=changeset))
-        if self._clock is not None:  # by one statement the instant of a commit is the database's
+        write = self._written(partial(commit, changeset=changeset))
+        if self._at_once is None:
             return write()
-        return commit_first(self._backend, changeset, write)
+        return commit_first(self._at_once, changeset, write)
 
-    def _written(self, work: Callable[..., T]) -> T:
-        return self._backend.write(partial(work, log=self._backend.log, clock=self._clock))
+    def _written(self, work: Callable[..., T]) -> Callable[[], T]:
+        """What does the work in a transaction of its own."""
+        inside = partial(work, log=self._backend.log, clock=self._clock)
+        return partial(self._backend.write, inside)
 
     def provider(self, uuid: str) -> ResourceProvider:
         """See `Store`."""

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, PoolProxiedConnection
 
     from moorage.domain.period import Instant
-    from moorage.store.footprint import Footprint
     from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
@@ -100,6 +99,8 @@ class MariadbBackend:
     """A database of MariaDB or MySQL, shared with other processes on any machine."""
 
     def __init__(self, url: URL) -> None:
+        self.at_once = None
+        """See `Backend`. No statement here writes to several tables."""
         if not url.database:
             raise InvalidDescription("the URL names no database on the server", path="database URL")
         url, hosts = without_hosts(url)
@@ -140,10 +141,6 @@ class MariadbBackend:
         """See `Backend`."""
         doubtful: dict[Mark, T] = {}
         return self._stubbornly(lambda: self._writing(work, doubtful))
-
-    def at_once(self, touches: Callable[[], Footprint], writes: Callable[[], Question]) -> None:
-        """See `Backend`. Never: no statement here writes to several tables."""
-        del touches, writes
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`.

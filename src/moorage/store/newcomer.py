@@ -77,16 +77,16 @@ def settle_newcomer(
     if generations is None or not _comes(connection, change, foreseen):
         return None
     consumer, period = change.consumer, Period(now, FOREVER)
-    bookings = [
-        Booking(consumer.uuid, provider, dict(sorted(amounts.items())), period)
-        for provider, amounts in change.allocations.items()
-    ]
-    connection.do(INSERT_BOOKINGS, [row for one in bookings for row in rows.booking_columns(one)])
-    moved = {"providers": sorted(generations), "bump": _FIRST, "at": now}
-    connection.do(MOVE, moved)
-    revision = log.append(connection, turn, dict.fromkeys(change.allocations, True))
     came = (Occupant(consumer.uuid, consumer.project_id),)
-    added = {one.provider: Added((one,), came, _FIRST, now) for one in bookings}
+    written: list[Mapping[str, object]] = []
+    added: dict[str, Added] = {}
+    for provider, amounts in change.allocations.items():
+        booking = Booking(consumer.uuid, provider, dict(sorted(amounts.items())), period)
+        written += rows.booking_columns(booking)
+        added[provider] = Added((booking,), came, _FIRST, now)
+    connection.do(INSERT_BOOKINGS, written)
+    connection.do(MOVE, {"providers": sorted(generations), "bump": _FIRST, "at": now})
+    revision = log.append(connection, turn, dict.fromkeys(change.allocations, True))
     committed = Committed(
         revision=revision,
         at=now,
@@ -115,20 +115,19 @@ def _generations(
         amount = allocations[provider].get(name)
         if amount is None or (provider, name) in fitting:  # the same again with another absence
             continue
-        known, capacity = _measured(name, total, *rules)
-        over = taken.get((provider, name), 0) + amount > capacity
-        if over or amount < 1 or known.rule_broken_by(amount) is not None:
+        capacity = _capacity(amount, name, total, *rules)
+        if capacity is None or taken.get((provider, name), 0) + amount > capacity:
             return None
         fitting.add((provider, name))
     wanted = sum(map(len, allocations.values()))
     return found if len(fitting) == wanted else None
 
 
-@lru_cache(maxsize=1024)
-def _measured(*rules: Any) -> tuple[Inventory, int]:  # noqa: ANN401 - an inventory's columns
-    """An inventory and its capacity; a fleet has few kinds of them."""
-    known = Inventory(*rules)
-    return known, known.capacity
+@lru_cache(maxsize=4096)
+def _capacity(amount: int, *inventory: Any) -> int | None:  # noqa: ANN401 - its columns
+    """What the inventory holds, if it gives such amounts; a fleet has few kinds of either."""
+    known = Inventory(*inventory)
+    return known.capacity if amount >= 1 and known.rule_broken_by(amount) is None else None
 
 
 def _taken(booked: Rows, now: Instant) -> dict[Pair, int]:

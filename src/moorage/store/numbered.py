@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 KEPT: Final = 20_000
 """Revisions the log reaches back; a reader that slept longer loads everything anew."""
 TRIM_EVERY: Final = 1_000
+_NO_QUEUE: Final = nullcontext()
 
 _l, _log = tables.ledger.c, tables.changes.c
 REVISION = select(
@@ -70,7 +71,7 @@ class NumberedLog:
     def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
         """See `Log`. All writers are in one queue anyway."""
         del changeset
-        return nullcontext()
+        return _NO_QUEUE
 
     def shut_out(self, connection: Session) -> None:
         """See `Log`."""

@@ -15,7 +15,7 @@ from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from moorage.domain.period import Instant
 
@@ -160,7 +160,7 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
     )
 
 
-def booking_columns(one: Booking) -> Iterator[dict[str, object]]:
+def booking_columns(one: Booking) -> list[dict[str, object]]:
     """What to write for one booking: a row per resource class."""
     common = {
         "consumer": one.consumer,
@@ -176,8 +176,10 @@ def booking_columns(one: Booking) -> Iterator[dict[str, object]]:
         "declared_end": one.declared_end,
         "priority": one.priority,
     }
+    found = []
     for resource_class, amount in one.amounts.items():
-        yield {**common, "resource_class": resource_class, "amount": amount}
+        found.append({**common, "resource_class": resource_class, "amount": amount})
+    return found
 
 
 def by(rows: Iterable[Any], attribute: str) -> Mapping[str, list[Any]]:

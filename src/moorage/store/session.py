@@ -6,6 +6,7 @@ costs per statement. Errors are SQLAlchemy's, so that a backend judges them in o
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from sqlalchemy.exc import DBAPIError
@@ -117,7 +118,7 @@ class Session(Asked, Protocol):
 
     def do(
         self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = ...
-    ) -> None:
+    ) -> object:
         """Run a statement whose outcome does not matter: at the latest with the next that does."""
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ...) -> Rows:
@@ -151,10 +152,10 @@ class CursorSession:
     ) -> Rows:
         """See `Session`."""
         if not isinstance(parameters, dict) and parameters:
-            return Rows.changed(self._each(statement, parameters).rowcount)  # type: ignore[arg-type]  # several sets
+            return Rows.changed(self.do(statement, parameters).rowcount)
         given: Parameters = parameters  # type: ignore[assignment]  # one set
         worded, cursor = self._speech.worded(statement, given), self._connection.cursor()
-        try:  # as `_run`, without a call more for each statement
+        try:  # as `do`, without a call more for each statement
             cursor.execute(worded.text, worded.arguments(given))
         except Exception as error:
             raise self._told(error, worded.text, worded.arguments(given)) from error
@@ -166,59 +167,53 @@ class CursorSession:
 
     def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
         """See `Session`."""
-        worded = self._speech.worded(statement, parameters)
-        found = self._run(worded.text, worded.arguments(parameters))
-        return Rows(row[0] for row in found.fetchall())
+        return Rows(row[0] for row in self.do(statement, parameters).fetchall())
 
     def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
         """See `Session`."""
-        worded = self._speech.worded(statement, parameters)
-        found = self._run(worded.text, worded.arguments(parameters)).fetchone()
+        found = self.do(statement, parameters).fetchone()
         return None if found is None else found[0]
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Session`."""
-        return [self.execute(statement, parameters) for statement, parameters in questions]
+        return list(starmap(self.execute, questions))
 
     def do(
         self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
-    ) -> None:
-        """See `Session`. At once, here."""
+    ) -> Any:  # noqa: ANN401 - the driver's own
+        """See `Session`. At once, here; by the cursor it can be told what it did."""
+        cursor = self._connection.cursor()
+        arguments: Sequence[Any]
         if not isinstance(parameters, dict) and parameters:
-            self._each(statement, parameters)  # type: ignore[arg-type]  # several sets
-            return
-        given: Parameters = parameters  # type: ignore[assignment]  # one set
-        worded = self._speech.worded(statement, given)
-        self._run(worded.text, worded.arguments(given))
-
-    def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
-        """See `Session`."""
-        return Rows(self._run(text, arguments).fetchall())
-
-    def tell(self, text: str) -> None:
-        """Run a statement without arguments that finds nothing."""
-        self._run(text, ())
-
-    def rollback(self) -> None:
-        """Take back what was done, if a transaction is open still."""
-        self._connection.rollback()
-
-    def _each(self, statement: ClauseElement, every: Sequence[Parameters]) -> Any:  # noqa: ANN401 - the driver's own
-        worded = self._speech.worded(statement, every[0])
-        cursor, arguments = self._connection.cursor(), [worded.arguments(one) for one in every]
+            every: Sequence[Parameters] = parameters  # type: ignore[assignment]  # several sets
+            worded = self._speech.worded(statement, every[0])
+            run, arguments = cursor.executemany, list(map(worded.arguments, every))
+        else:
+            given: Parameters = parameters  # type: ignore[assignment]  # one set
+            worded = self._speech.worded(statement, given)
+            run, arguments = cursor.execute, worded.arguments(given)
         try:
-            cursor.executemany(worded.text, arguments)
+            run(worded.text, arguments)
         except Exception as error:
             raise self._told(error, worded.text, arguments) from error
         return cursor
 
-    def _run(self, text: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 - the driver's own
+    def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
+        """See `Session`."""
+        return Rows(self.tell(text, arguments).fetchall())
+
+    def tell(self, text: str, arguments: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - the driver's own
+        """Run a statement in words; the cursor that did."""
         cursor = self._connection.cursor()
         try:
             cursor.execute(text, arguments)
         except Exception as error:
             raise self._told(error, text, arguments) from error
         return cursor
+
+    def rollback(self) -> None:
+        """Take back what was done, if a transaction is open still."""
+        self._connection.rollback()
 
     def _told(self, error: Exception, text: str, arguments: object) -> Exception:
         dialect = self._speech.dialect

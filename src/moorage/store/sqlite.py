@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
 
     from moorage.domain.period import Instant
-    from moorage.store.footprint import Footprint
     from moorage.store.session import Question, Rows, Session
 
 T = TypeVar("T")
@@ -91,6 +90,8 @@ class SqliteBackend:
 
     def __init__(self, path: Path, *, private: Path | None = None) -> None:
         self._private = private
+        self.at_once = None
+        """See `Backend`. No question costs a round trip here."""
         if not path.parent.is_dir():
             raise InvalidDescription(f"no such directory: {path.parent}", path="database")
         self._writes: Any = None
@@ -104,7 +105,7 @@ class SqliteBackend:
         self._engine = _engine(path)
         self._speech = Speech(self._engine.dialect)
         self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
-        self.log = NumberedLog(lambda _: Turn(self.now()), self._revision)
+        self.log = NumberedLog(lambda _: Turn(time.time_ns() // 1000), self._revision)
         self._peek = Peek(path, self._speech.worded(REVISION, {}).text)
         try:
             with self._alone, self._engine.connect() as connection:
@@ -148,9 +149,9 @@ class SqliteBackend:
         Raises:
             Unavailable: as for `read`; nothing was written.
         """
-        with _PLAINLY, self._alone:
+        with self._alone:
             try:
-                session = CursorSession(self._pen(), self._speech)
+                session = CursorSession(self._writes or self._pen(), self._speech)
                 _begin_to_write(session)
                 try:
                     found = work(session)
@@ -158,8 +159,9 @@ class SqliteBackend:
                 except BaseException:
                     session.rollback()
                     raise
-            except (DatabaseError, sqlite3.Error):
+            except (DatabaseError, sqlite3.Error) as error:
                 self._put_down_pen()  # whatever it is, a new connection knows nothing of it
+                _tell_plainly(error)
                 raise
             return found
 
@@ -169,10 +171,6 @@ class SqliteBackend:
             return int(self._peek())
         except sqlite3.Error:  # once more, by who can say what the trouble is
             return self.read(newest_revision)
-
-    def at_once(self, touches: Callable[[], Footprint], writes: Callable[[], Question]) -> None:
-        """See `Backend`. Never: no question costs a round trip here."""
-        del touches, writes
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`. Every writer is alone here."""
@@ -254,6 +252,21 @@ class _Alone:
         self._gate.close()
 
 
+def _tell_plainly(error: BaseException | None) -> None:
+    """Return if it is no trouble with the file or its disk.
+
+    Raises:
+        Unavailable: it is.
+    """
+    if not isinstance(error, DatabaseError):
+        return
+    code = getattr(error.orig, "sqlite_errorcode", 0)
+    if code & 0xFF in _ON_THE_DISK:  # the bits above are details
+        if _lasting.is_news(code):
+            _log.error("the ledger's file cannot be used: %s", error.orig)
+        raise Unavailable(f"the ledger cannot be used: {error.orig}") from error
+
+
 class _Plainly:
     """Says what trouble with the file or its disk is; any other error stays as it is."""
 
@@ -261,13 +274,7 @@ class _Plainly:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if not isinstance(error, DatabaseError):
-            return
-        code = getattr(error.orig, "sqlite_errorcode", 0)
-        if code & 0xFF in _ON_THE_DISK:  # the bits above are details
-            if _lasting.is_news(code):
-                _log.error("the ledger's file cannot be used: %s", error.orig)
-            raise Unavailable(f"the ledger cannot be used: {error.orig}") from error
+        _tell_plainly(error)
 
 
 _PLAINLY: Final = _Plainly()

@@ -93,13 +93,12 @@ class Worded:
         fixed = {
             name: value for name, (of, value) in zip(names, self.slots, strict=True) if of is None
         }
+        if list(self.spread.values()) == [1]:  # nearly always there is one list, of one value
+            self.arguments = _of_one(names, fixed, next(iter(self.spread)))
+            return
         self.arguments = _collector(names, fixed)
         if self.spread:
-            rooms = [self.spread.get(name) for name in names]
-            look = self.arguments
-            one = next(iter(self.spread)) if list(self.spread.values()) == [1] else None
-            # Nearly always there is one list, of one value.
-            self.arguments = _spreading(look, rooms) if one is None else _of_one(look, one)
+            self.arguments = _spreading(self.arguments, [self.spread.get(name) for name in names])
 
     def rows(self, columns: Sequence[str]) -> Callable[[Any], Any]:
         """What makes rows of these columns, from now on to be found in `row`."""
@@ -122,10 +121,13 @@ def _collector(
 
 
 def _of_one(
-    look: Callable[[Parameters], Sequence[Any]], name: str
+    names: Sequence[str], fixed: Mapping[str, Any], one: str
 ) -> Callable[[Parameters], Sequence[Any]]:
-    """As `look`, with the only item of the list of that name."""
-    return lambda given: look({**given, name: given[name][0]})
+    """As `_collector`, with the only item of the list of that name."""
+    if len(names) == 1:
+        return lambda given: (given[one][0],)
+    look = itemgetter(*names)
+    return lambda given: look({**given, **fixed, one: given[one][0]})
 
 
 def _spreading(

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-import pytest
 from tests.usecases.leases.conftest import World
 
 from moorage.domain.changes import Changeset, PutEnsemble, SwapHold
 from moorage.domain.consumers import Consumer
 from moorage.domain.effects import EffectKind, Lane
-from moorage.store.session import CursorSession
+from moorage.testing.statements import said
 from moorage.usecases.leases.life import carry_out
 
 Make = Callable[..., World]
@@ -34,30 +32,15 @@ def servers_of(here: World, count: int) -> str:
     return made.lease.id
 
 
-def test_many_servers_are_ended_by_as_many_statements_as_few(
-    world: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[str] = []
-    run, each = CursorSession._run, CursorSession._each
-
-    def noted(session: CursorSession, text: str, arguments: Any) -> Any:
-        sent.append(text)
-        return run(session, text, arguments)
-
-    def noted_each(session: CursorSession, statement: Any, every: Any) -> Any:
-        sent.append(f"many: {statement}")
-        return each(session, statement, every)
-
-    monkeypatch.setattr(CursorSession, "_run", noted)
-    monkeypatch.setattr(CursorSession, "_each", noted_each)
+def test_many_servers_are_ended_by_as_many_statements_as_few(world: Make) -> None:
     found = {}
     for count in (2, 60):
         here = world(100)
         lease = servers_of(here, count)
         store = here.service.store
         (end,) = (one for one in store.effects(lease) if one.kind is EffectKind.END)
-        sent.clear()
-        told = carry_out(here.service.parts, end)
+        with said() as sent:
+            told = carry_out(here.service.parts, end)
         found[count] = len(sent)
         assert told.endswith(f"{count} servers to be ended)")
         portion = store.due_effects(10, Lane.END)

@@ -10,6 +10,7 @@ no commit of bookings may make an overage worse at any instant.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -78,7 +79,7 @@ from moorage.domain.changes.providers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from moorage.domain.providers import ResourceProvider
 
@@ -200,11 +201,7 @@ Change: TypeAlias = (
 )
 
 
-_NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
-
-
-def _none() -> Mapping[Any, Any]:
-    return _NONE
+_none: Final[Callable[[], Mapping[Any, Any]]] = partial(MappingProxyType, {})
 
 
 @dataclass(frozen=True, slots=True)

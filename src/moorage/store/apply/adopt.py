@@ -263,7 +263,7 @@ def _check_sets(batch: Batch, sets: Sequence[AllocationSet]) -> None:
                     raise UnknownName("resource class", name, path=path)
 
 
-def _bookings(batch: Batch, one: AllocationSet) -> Iterator[Iterator[dict[str, object]]]:
+def _bookings(batch: Batch, one: AllocationSet) -> Iterator[list[dict[str, object]]]:
     for provider, amounts in one.allocations.items():
         batch.touch(provider, bookings_only=True)
         yield rows.booking_columns(

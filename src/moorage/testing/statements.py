@@ -1,0 +1,39 @@
+"""What this process says to SQLite, for whoever counts it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from moorage.store.session import CursorSession
+from moorage.store.statements import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import ClauseElement
+
+    from moorage.store.statements import Parameters, Worded
+
+
+@contextmanager
+def said() -> Iterator[list[str]]:
+    """The text of each statement, each BEGIN and COMMIT; one with many sets of values comes once.
+
+    It may be cleared meanwhile.
+    """
+    found: list[str] = []
+    worded, tell = Speech.worded, CursorSession.tell
+
+    def noted(speech: Speech, construct: ClauseElement, given: Parameters) -> Worded:
+        here = worded(speech, construct, given)
+        found.append(here.text)
+        return here
+
+    def told(session: CursorSession, text: str, *arguments: Any) -> Any:  # noqa: ANN401 - as that
+        found.append(text)
+        return tell(session, text, *arguments)
+
+    with patch.object(Speech, "worded", noted), patch.object(CursorSession, "tell", told):
+        yield found
