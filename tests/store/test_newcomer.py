@@ -137,8 +137,11 @@ def done(store: Ledger, changeset: Changeset) -> Committed | str:
         return repr(error)
 
 
-MACHINES: Final = {("changes", "at"), ("changes", "revision"), ("bookings", "number")}
-"""Instants of the machine, and numbers that others at the server take as well."""
+MACHINES: Final = {
+    *(("changes", "at"), ("changes", "revision")),
+    *(("bookings", "number"), ("capacity_windows", "number")),
+}
+"""Instants of the machine, and numbers that others take as well: at the server, or here before."""
 
 
 DRIVERS: Final = {

@@ -354,7 +354,7 @@ def test_two_who_write_see_the_same_as_a_third_who_reads_it_all(
 def test_a_number_given_again_is_not_taken_for_the_lost_commit() -> None:
     own = Own()
     lost = {"a": Added([BOOKING], None, 1, 5)}
-    own.note(Ended((7, 100), lost))
+    own.note(Ended((7, 100), lost, 1))
     assert own.of("a", [(7, 200)]) is None
     assert own.of("a", [(7, 100)]) == [lost["a"]]
     own.forget([(7, 100), (8, 0)])
@@ -365,8 +365,8 @@ def test_no_more_is_kept_than_a_bound() -> None:
     own = Own()
     some = [BOOKING] * (KEPT // 2 + 1)
     for number in (1, 2):
-        own.note(Ended((number, 0), {"a": Added(some, None, 0, 0)}))
+        own.note(Ended((number, 0), {"a": Added(some, None, 0, 0)}, len(some)))
     assert own.of("a", [(1, 0)]) is None
     assert own.of("a", [(2, 0)]) is not None
-    own.note(Ended((3, 0), {"a": Added(some * 2, None, 0, 0)}))
+    own.note(Ended((3, 0), {"a": Added(some * 2, None, 0, 0)}, 2 * len(some)))
     assert own.of("a", [(3, 0)]) is None, "too much for all there is room for"

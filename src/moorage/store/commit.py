@@ -175,7 +175,9 @@ def commit(
     committed = settle(batch, log)
     if not kinds.isdisjoint(TELLING):
         events.tell(batch, changeset.changes, committed.revision)
-    return committed, Ended((committed.revision, turn.at), batch.additions())
+    added = batch.additions()
+    size = sum(len(one.bookings) for one in added.values())
+    return committed, Ended((committed.revision, turn.at), added, size)
 
 
 def _apply(batch: Batch, every: Sequence[Change]) -> None:

@@ -103,7 +103,7 @@ def _told(change: Any, row: Any) -> tuple[Committed, Ended]:  # noqa: ANN401 - o
         created=frozenset((uuid,)) if born else frozenset(),
         traits_at=row.traits_at,
     )
-    return committed, Ended((row.number, row.at), {})
+    return committed, Ended((row.number, row.at), {}, 0)
 
 
 # --- what may be bet on -------------------------------------------------------------------------

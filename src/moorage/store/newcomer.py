@@ -9,6 +9,7 @@ written here is what it would write, which a property test compares.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +28,7 @@ from moorage.store.moves import MOVE
 from moorage.store.own import Added, Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from moorage.store.session import Rows, Session
 
 _ALLOCATED: Final = BookingState.ALLOCATED.value
+_COMMON: Final = rows.booking_columns(Booking("", "", {"": 1}, Period(0, FOREVER)))[0]
+"""What a newcomer's bookings have in common, each column of them."""
 _FIRST: Final = 1
 """The generation of a consumer that has its first allocations, and how far its providers move."""
 
@@ -76,14 +79,13 @@ def settle_newcomer(
     generations = _generations(change.allocations, foreseen, now)
     if generations is None or not _comes(connection, change, foreseen):
         return None
-    consumer, period = change.consumer, Period(now, FOREVER)
-    came = (Occupant(consumer.uuid, consumer.project_id),)
+    consumer = change.consumer
+    common = {**_COMMON, "consumer": consumer.uuid, "start_at": now}
     written: list[Mapping[str, object]] = []
-    added: dict[str, Added] = {}
     for provider, amounts in change.allocations.items():
-        booking = Booking(consumer.uuid, provider, dict(sorted(amounts.items())), period)
-        written += rows.booking_columns(booking)
-        added[provider] = Added((booking,), came, _FIRST, now)
+        for name, amount in sorted(amounts.items()):
+            own = {"provider": provider, "resource_class": name, "amount": amount}
+            written.append({**common, **own})
     connection.do(INSERT_BOOKINGS, written)
     connection.do(MOVE, {"providers": sorted(generations), "bump": _FIRST, "at": now})
     revision = log.append(connection, turn, dict.fromkeys(change.allocations, True))
@@ -93,7 +95,29 @@ def settle_newcomer(
         provider_generations=MappingProxyType(generations),
         consumer_generations=MappingProxyType({consumer.uuid: _FIRST}),
     )
-    return committed, Ended((revision, turn.at), added)
+    return committed, Ended((revision, turn.at), _Came(change, now), len(change.allocations))
+
+
+class _Came(Mapping[str, Added]):
+    """What came to each provider, made once somebody asks: most is read by other processes."""
+
+    __slots__ = ("_change", "_now")
+
+    def __init__(self, change: ReplaceAllocations, now: Instant) -> None:
+        self._change, self._now = change, now
+
+    def __getitem__(self, provider: str) -> Added:
+        consumer, amounts = self._change.consumer, self._change.allocations[provider]
+        period = Period(self._now, FOREVER)
+        booking = Booking(consumer.uuid, provider, dict(sorted(amounts.items())), period)
+        came = Occupant(consumer.uuid, consumer.project_id)
+        return Added((booking,), (came,), _FIRST, self._now)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._change.allocations)
+
+    def __len__(self) -> int:
+        return len(self._change.allocations)
 
 
 def _generations(

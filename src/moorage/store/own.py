@@ -47,11 +47,8 @@ class Ended:
     mark: Mark
     added: Mapping[str, Added]
     """What is known of it, by provider."""
-
-    @property
-    def size(self) -> int:
-        """How many bookings that are."""
-        return sum([len(one.bookings) for one in self.added.values()])
+    size: int
+    """How many bookings that are."""
 
 
 _NOTHING: Final[tuple[int, Mapping[str, Added]]] = 0, MappingProxyType({})
@@ -69,11 +66,13 @@ class Own:
     def note(self, ended: Ended) -> None:
         """A commit has ended well."""
         size = ended.size
+        if not size:
+            return
         with self._busy:
             if self._size + size > KEPT:
                 self._commits.clear()
                 self._size = 0
-            if 0 < size <= KEPT:
+            if size <= KEPT:
                 self._commits[ended.mark] = size, ended.added
                 self._size += size
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, Unavailable
 from moorage.logs import current
 from moorage.telemetry import table
+from moorage.telemetry.quick import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +39,8 @@ class RequestWatch:
     """Counts answered requests; the kernel calls it."""
 
     metrics: Metrics
-    _known: dict[tuple[object, ...], tuple[Any, Any]] = field(default_factory=dict)
-    """The instruments by what tells requests apart: as many as the metrics have samples of them."""
+    _known: dict[tuple[object, ...], Tally] = field(default_factory=dict)
+    """By what tells requests apart: as many as the metrics have samples of them."""
 
     def __call__(self, environ: Mapping[str, object], status: int, seconds: float) -> None:
         """One request was answered."""
@@ -49,23 +50,18 @@ class RequestWatch:
             environ.get("moorage.route"),
             status,
         )
-        found = self._known.get(key)
-        if found is None:
-            found = self._met(*key)
-        durations, count = found
-        durations.observe(seconds)
-        count.inc()
+        (self._known.get(key) or self._met(*key))(seconds)
 
-    def _met(self, mount: object, method: object, route: object, status: object) -> tuple[Any, Any]:
+    def _met(self, mount: object, method: object, route: object, status: object) -> Tally:
         known = method in METHODS
         labels = (
             "house" if mount is None else str(mount),
             str(method) if known else "other",
             "none" if route is None else str(route),
         )
-        found = (
-            self.metrics.of(table.REQUEST_SECONDS, *labels),
+        found = Tally(
             self.metrics.of(table.REQUESTS, *labels, str(status)),
+            self.metrics.of(table.REQUEST_SECONDS, *labels),
         )
         if known:  # clients may think of any number of others
             self._known[mount, method, route, status] = found
@@ -79,37 +75,37 @@ class StoreWatch:
     metrics: Metrics
     _lost: threading.local = field(default_factory=threading.local)
     """Which request of a thread has lost a race."""
-    _commits: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    """The instruments by outcome."""
+    _commits: dict[str, Tally] = field(default_factory=dict)
+    """By outcome."""
     unwritable: set[str] = field(default_factory=set)
     """Why commits cannot be written since the last one that was: a full disk, say."""
 
     def commit(self, work: Callable[[], T]) -> T:
         """One try to commit."""
-        request = current().own
-        if request and getattr(self._lost, "request", "") == request:
+        lost = getattr(self._lost, "request", "")
+        if lost and lost == current().own:
             self.metrics.count(table.RETRIES)
         started, outcome = time.perf_counter(), "failed"
         try:
             result = work()
         except MoorageError as error:
             outcome = _outcome(error)
-            self._lost.request = request if outcome == "conflict" else ""
+            self._lost.request = current().own if outcome == "conflict" else ""
             if isinstance(error, Unavailable):
                 self.unwritable.add(str(error))
             raise
         else:
-            outcome, self._lost.request = "committed", ""
+            outcome = "committed"
+            if lost:
+                self._lost.request = ""
             if self.unwritable:
                 self.unwritable.clear()
             return result
         finally:
-            count, durations = self._commits.get(outcome) or self._met(outcome)
-            count.inc()
-            durations.observe(time.perf_counter() - started)
+            (self._commits.get(outcome) or self._met(outcome))(time.perf_counter() - started)
 
-    def _met(self, outcome: str) -> tuple[Any, Any]:
-        found = self._commits[outcome] = (
+    def _met(self, outcome: str) -> Tally:
+        found = self._commits[outcome] = Tally(
             self.metrics.of(table.COMMITS, outcome),
             self.metrics.of(table.COMMIT_SECONDS, outcome),
         )
