@@ -38,6 +38,7 @@ class Response:
         self._start_response = start_response
         self._own_id = own_id
         self._pending: tuple[str, Headers] | None = None
+        self._has_id = False
 
     def __call__(
         self,
@@ -51,10 +52,13 @@ class Response:
         Raises:
             ValueError: a header would break the response in two.
         """
+        self._has_id = False
         for name, value in headers:
             plain = value.isascii() and value.isprintable()
             if not (_is_name(name) and (plain or _VALUE.fullmatch(value))):
                 raise ValueError(f"not a header: {name!r}: {value!r}")
+            if name.lower() == request_id.HEADER:
+                self._has_id = True
         self.status = int(status[:3])
         self._pending = (status, headers)
         return _no_writing
@@ -88,8 +92,7 @@ class Response:
         if self._pending is None:
             raise RuntimeError("the application returned without calling start_response")
         status, headers = self._pending
-        named = {name.lower() for name, _ in headers}
-        if request_id.HEADER not in named:
+        if not self._has_id:
             headers = [*headers, (request_id.HEADER, self._own_id)]
         self._start_response(status, headers)
 

@@ -70,8 +70,8 @@ _INVENTORIES = (
     .where(tables.inventories.c.provider.in_(bindparam("providers", expanding=True)))
 )
 """With a row for each time at which there is no capacity."""
-_THEN: Final[Any] = bindparam("then", type_=BigInteger)
-_BEGUN = case((_b.start_at <= _THEN, _THEN), else_=_b.start_at)
+THEN: Final[Any] = bindparam("then", type_=BigInteger)
+_BEGUN = case((_b.start_at <= THEN, THEN), else_=_b.start_at)
 STOCK = (
     select(_p.uuid.label("provider"), _p.generation, *_RULES, *_DOWN)
     .outerjoin(tables.inventories, tables.inventories.c.provider == _p.uuid)
@@ -92,7 +92,7 @@ BOOKED = (
     .group_by(_b.provider, _b.resource_class, _BEGUN, _b.end_at, _b.lapses_at, _b.state)
 )
 """Not what lives at an instant, for that is not known yet, but what lives when can be told of."""
-_EARLIER: Final = 60_000_000
+EARLIER: Final = 60_000_000
 """Microseconds before a guess of the instant of a commit at which it has certainly not been yet."""
 _IN_USE = (
     select(_b.provider, _b.resource_class)
@@ -120,7 +120,7 @@ def ground_questions(providers: list[str], now: Instant) -> list[Question]:
     """What `ground` goes by, to be asked before the instant of the commit is known."""
     return [
         (STOCK, {"providers": providers}),
-        (BOOKED, {"providers": providers, "then": now - _EARLIER}),
+        (BOOKED, {"providers": providers, "then": now - EARLIER}),
     ]
 
 

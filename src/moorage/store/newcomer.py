@@ -14,31 +14,52 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from sqlalchemy import func, null, or_, select
+
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import OPEN, Committed, ReplaceAllocations
 from moorage.domain.consumers import ANY_GENERATION
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory
-from moorage.store import rows
+from moorage.store import rows, tables
+from moorage.store.answers import Turn
 from moorage.store.apply.allocations import COME, INSERT, STANDING, consumer_columns
-from moorage.store.batch import INSERT_BOOKINGS
-from moorage.store.judge import BOOKED, STOCK
+from moorage.store.batch import INSERT_BOOKINGS, only_chunk
+from moorage.store.judge import EARLIER, STOCK, THEN
 from moorage.store.moves import MOVE
+from moorage.store.numbered import REVISION
 from moorage.store.own import Added, Ended
+from moorage.store.session import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
     from moorage.domain.resources import Amounts
-    from moorage.store.answers import Turn
     from moorage.store.backends import Log
     from moorage.store.batch import Foreseen, Pair
-    from moorage.store.session import Rows, Session
+    from moorage.store.session import Question, Session
 
-_ALLOCATED: Final = BookingState.ALLOCATED.value
+_b = tables.bookings.c
+_TAKEN: Final = (
+    select(func.sum(_b.amount))
+    .where(
+        _b.provider == tables.providers.c.uuid,
+        _b.resource_class == tables.inventories.c.resource_class,
+        _b.lapses_at > THEN,
+        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > THEN),
+    )
+    .scalar_subquery()
+)
+"""All that lives, together, whenever it begins: what fits beside it always fits."""
+ROOM: Final = STOCK.add_columns(_TAKEN.label("taken"), null().label("newest"))
+ROOM_HERE: Final = STOCK.add_columns(
+    _TAKEN.label("taken"), REVISION.scalar_subquery().label("newest")
+)
+"""With the newest revision, where a writer is alone and revisions count up."""
+_UNKNOWN: Final[tuple[Mapping[str, Any], Rows]] = {}, Rows()
 _COMMON: Final = rows.booking_columns(Booking("", "", {"": 1}, Period(0, FOREVER)))[0]
 """What a newcomer's bookings have in common, each column of them."""
 _FIRST: Final = 1
@@ -60,6 +81,17 @@ def newcomer_in(changeset: Changeset) -> ReplaceAllocations | None:
     return change if usual and new and not relies and changeset.keepers_revision is None else None
 
 
+def room_questions(change: ReplaceAllocations, now: Instant, *, near: bool) -> Sequence[Question]:
+    """What `settle_newcomer` goes by; `now` need not be exact."""
+    some = only_chunk(change.allocations)
+    if not some:
+        return ()
+    room = {"providers": some[0], "then": now - EARLIER}
+    if near:
+        return ((ROOM_HERE, room),)
+    return (STANDING, {"uuid": change.consumer.uuid}), (ROOM, room)
+
+
 def settle_newcomer(
     connection: Session,
     turn: Turn,
@@ -70,15 +102,19 @@ def settle_newcomer(
 ) -> tuple[Committed, Ended] | None:
     """Write the allocations, and the end of the books, if they plainly fit.
 
-    `foreseen` has the answers to what `foresight` asks of such a change; `now` is the instant of
-    the commit.
+    `foreseen` has the answers to `room_questions`; `now` is the instant of the commit.
 
     Returns:
         As `commit`; None, and nothing is written, if that takes a closer look.
     """
-    generations = _generations(change.allocations, foreseen, now)
+    given, room = foreseen.get(ROOM_HERE if connection.near else ROOM, _UNKNOWN)
+    if not room or given["then"] > now:  # the clocks are that far apart
+        return None
+    generations = _generations(change.allocations, room, now)
     if generations is None or not _comes(connection, change, foreseen):
         return None
+    if connection.near:
+        turn = Turn(turn.at, room[0].newest + 1)
     consumer = change.consumer
     common = {**_COMMON, "consumer": consumer.uuid, "start_at": now}
     written: list[Mapping[str, object]] = []
@@ -121,26 +157,20 @@ class _Came(Mapping[str, Added]):
 
 
 def _generations(
-    allocations: Mapping[str, Amounts], foreseen: Foreseen, now: Instant
+    allocations: Mapping[str, Amounts], room: Rows, now: Instant
 ) -> dict[str, int] | None:
     """The wire generations that the providers get; None unless all of the amounts plainly fit."""
-    if BOOKED not in foreseen:
-        return None
-    given, booked = foreseen[BOOKED]
-    if given["then"] > now:  # see `judge.ground`
-        return None
-    taken = _taken(booked, now)
     found: dict[str, int] = {}
     fitting: set[Pair] = set()
-    for provider, generation, name, total, *rules, _, away_until in foreseen[STOCK][1]:
+    for provider, generation, name, *rules, _, away_until, taken, _ in room:
         if away_until is not None and away_until > now:
             return None
         found[provider] = generation + _FIRST
         amount = allocations[provider].get(name)
         if amount is None or (provider, name) in fitting:  # the same again with another absence
             continue
-        capacity = _capacity(amount, name, total, *rules)
-        if capacity is None or taken.get((provider, name), 0) + amount > capacity:
+        capacity = _capacity(amount, name, *rules)
+        if capacity is None or (taken or 0) + amount > capacity:
             return None
         fitting.add((provider, name))
     wanted = sum(map(len, allocations.values()))
@@ -152,15 +182,6 @@ def _capacity(amount: int, *inventory: Any) -> int | None:  # noqa: ANN401 - its
     """What the inventory holds, if it gives such amounts; a fleet has few kinds of either."""
     known = Inventory(*inventory)
     return known.capacity if amount >= 1 and known.rule_broken_by(amount) is None else None
-
-
-def _taken(booked: Rows, now: Instant) -> dict[Pair, int]:
-    """All that lives now, together, whenever it begins: what fits beside it always fits."""
-    found: dict[Pair, int] = {}
-    for provider, name, _, end, lapses_at, state, amount in booked:
-        if now < lapses_at and (now < end or state == _ALLOCATED):
-            found[provider, name] = found.get((provider, name), 0) + int(amount)
-    return found
 
 
 def _comes(connection: Session, change: ReplaceAllocations, foreseen: Foreseen) -> bool:

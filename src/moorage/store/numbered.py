@@ -97,7 +97,7 @@ class NumberedLog:
         topology_moved: bool = False,
     ) -> int:
         """See `Log`."""
-        revision = newest_revision(connection) + 1
+        revision = turn.number or newest_revision(connection) + 1
         connection.do(_LOG, entries(revision, turn, touched))
         if topology_moved:
             connection.do(_TOPOLOGY_MOVES)

@@ -6,6 +6,7 @@ it; capacity is judged in the commit, over the whole of each booking's period.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import (
@@ -33,6 +34,7 @@ ATTEMPTS: Final = 10
 """How often a write that names no generation is tried when providers move under it."""
 
 FOR_EVER: Final = Lifetimes()
+_PREEMPTIBLE: Final = attrgetter("stay.preemptible")
 
 
 def allocate(
@@ -71,7 +73,7 @@ def allocate(
     taken = take_place(store, request_id, changes)
     if taken is not None:
         return taken
-    if any(one.stay.preemptible for one in changes):
+    if any(map(_PREEMPTIBLE, changes)):
         return _make_way(store, changes, lifetimes)
     return _commit_stubbornly(store, Changeset(changes))
 

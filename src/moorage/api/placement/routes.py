@@ -191,8 +191,8 @@ def find(method: str, path: str) -> tuple[Route, dict[str, str]]:
 
 
 def _with_items(path: str) -> tuple[Mapping[str, Route], dict[str, str]]:
-    _, *segments = path.split("/")
-    found, given = _WITH_ITEMS.get((len(segments), *segments[::2])), segments[1::2]
+    parts = path.split("/")  # the first is what stands before the first slash
+    found, given = _WITH_ITEMS.get((len(parts) - 1, *parts[1::2])), parts[2::2]
     if found is None or not all(given):
         raise Refusal(404, "")
     methods, names = found

@@ -66,7 +66,7 @@ class Outgoing:
         protocol = "HTTP/1.1" if request is None else request.protocol
         head_only = request is not None and request.method == "HEAD"
         bare = head_only or started.status.startswith(_BARE)
-        length = _length(started.headers)
+        lines, length = _lines(started)
         whole = isinstance(body, list | tuple) and len(body) <= 1
         first = b"".join(body) if whole else b""
         added = ""
@@ -84,7 +84,8 @@ class Outgoing:
             added += "connection: close\r\n"
         elif protocol == "HTTP/1.0":
             added += "connection: keep-alive\r\n"
-        head = _head(started, added)
+        lines += (added, _clock.date(), "\r\n")
+        head = "".join(lines).encode("latin-1")
         self._context = context
         self._parts: Any = body
         self._rest: Iterator[bytes] | None = None
@@ -135,21 +136,17 @@ class Outgoing:
             self._context.run(close)
 
 
-def _length(headers: Headers) -> str | None:
-    for name, value in headers:
-        if name.lower() == "content-length":
-            return value
-    return None
-
-
-def _head(started: Started, added: str) -> bytes:
-    headers = started.headers
-    if started.status.startswith(_NO_LENGTH):
-        headers = [each for each in headers if each[0].lower() != "content-length"]
+def _lines(started: Started) -> tuple[list[str], str | None]:
+    """The status and the headers, and what they say of the body's length."""
     lines = [f"HTTP/1.1 {started.status}\r\n"]
-    lines += [f"{name}: {value}\r\n" for name, value in headers]
-    lines += (added, _clock.date(), "\r\n")
-    return "".join(lines).encode("latin-1")
+    length = None
+    for name, value in started.headers:
+        if name.lower() == "content-length":
+            length = value
+            if started.status.startswith(_NO_LENGTH):
+                continue
+        lines.append(f"{name}: {value}\r\n")
+    return lines, length
 
 
 class _Clock:
