@@ -73,8 +73,8 @@ class StoreWatch:
     """Counts what the store does; the store calls it."""
 
     metrics: Metrics
-    _lost: threading.local = field(default_factory=threading.local)
-    """Which request of a thread has lost a race."""
+    _lost: dict[int, str] = field(default_factory=dict)
+    """Of threads whose last commit lost a race: for which request."""
     _commits: dict[str, Tally] = field(default_factory=dict)
     """By outcome."""
     unwritable: set[str] = field(default_factory=set)
@@ -82,22 +82,20 @@ class StoreWatch:
 
     def commit(self, work: Callable[[], T]) -> T:
         """One try to commit."""
-        lost = getattr(self._lost, "request", "")
-        if lost and lost == current().own:
+        if self._lost and self._lost.pop(threading.get_ident(), None) == current().own:
             self.metrics.count(table.RETRIES)
         started, outcome = time.perf_counter(), "failed"
         try:
             result = work()
         except MoorageError as error:
             outcome = _outcome(error)
-            self._lost.request = current().own if outcome == "conflict" else ""
+            if outcome == "conflict" and (request := current().own):
+                self._lost[threading.get_ident()] = request
             if isinstance(error, Unavailable):
                 self.unwritable.add(str(error))
             raise
         else:
             outcome = "committed"
-            if lost:
-                self._lost.request = ""
             if self.unwritable:
                 self.unwritable.clear()
             return result
