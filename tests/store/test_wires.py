@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from moorage.store.answers import Connections
-from moorage.store.pipeline import Wire
+from moorage.store.wire import Wire
 from moorage.store.wires import Permits, Wires
 
 if TYPE_CHECKING:

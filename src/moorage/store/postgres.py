@@ -25,11 +25,12 @@ from sqlalchemy.pool import NullPool
 from moorage.domain.errors import Busy
 from moorage.store.advisory import ALONE, begin
 from moorage.store.patience import AWAY, WAIT, stubbornly
-from moorage.store.pipeline import PipelineSession, Wire
+from moorage.store.pipeline import PipelineSession
 from moorage.store.postgres_errors import bear, bear_at_first, bear_once
 from moorage.store.session import Rows, in_general_terms
 from moorage.store.statements import Speech
 from moorage.store.visible import NUMBER, Line, VisibleLog
+from moorage.store.wire import Wire
 from moorage.store.wires import Permits, Wires
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store.patience import cannot_go_on, sentence
-from moorage.store.pipeline import STALE
+from moorage.store.wire import STALE
 
 if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError

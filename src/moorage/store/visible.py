@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from moorage.store.batch import Batch
     from moorage.store.footprint import Footprint
     from moorage.store.patience import Stubbornly
-    from moorage.store.pipeline import Wire
     from moorage.store.session import Question, Rows, Session
+    from moorage.store.wire import Wire
 
 NUMBER: Final = "moorage number"
 """Where a connection's info keeps number and instant of the transaction about to commit."""

@@ -16,7 +16,7 @@ from moorage.store.answers import Connections
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moorage.store.pipeline import Wire
+    from moorage.store.wire import Wire
 
 
 class Permits:
