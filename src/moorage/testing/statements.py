@@ -12,8 +12,6 @@ from moorage.store.statements import Speech
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import ClauseElement
-
     from moorage.store.statements import Parameters, Worded
 
 
@@ -26,7 +24,7 @@ def said() -> Iterator[list[str]]:
     found: list[str] = []
     worded, tell = Speech.worded, CursorSession.tell
 
-    def noted(speech: Speech, construct: ClauseElement, given: Parameters) -> Worded:
+    def noted(speech: Speech, construct: Any, given: Parameters) -> Worded:  # noqa: ANN401 - as that
         here = worded(speech, construct, given)
         found.append(here.text)
         return here
