@@ -113,18 +113,29 @@ class Leaps:
         return self.instants.pop(0) if len(self.instants) > 1 else self.instants[0]
 
 
-def test_who_guessed_the_time_wrong_by_hours_is_judged_by_the_right_one(database_url: str) -> None:
+@pytest.mark.parametrize("until", [None, NOON], ids=["on the usual terms", "with an end"])
+@pytest.mark.parametrize("taken", ["allocated", "held"])
+def test_who_guessed_the_time_wrong_by_hours_is_judged_by_the_right_one(
+    database_url: str, taken: str, until: int | None
+) -> None:
     """At the guess all has ended that takes the room when the commit comes."""
     early = open_store(database_url, clock=SetClock(NOON - 3 * HOUR))
     stock = PutInventories("a", (Inventory("VCPU", ROOM),), None)
     early.commit(Changeset((CreateProvider("a", "a"), stock)))
-    full = ReplaceAllocations(Consumer("full"), {"a": {"VCPU": ROOM}}, None, until=NOON)
-    early.commit(Changeset((full,)))
+    amounts = {"VCPU": ROOM}
+    if taken == "allocated":
+        full = ReplaceAllocations(Consumer("full"), {"a": amounts}, None, until=NOON)
+        early.commit(Changeset((full,)))
+    else:
+        period = Period(NOON - 3 * HOUR, NOON)
+        booking = Booking("full", "a", amounts, period, BookingState.HELD, lapses_at=NOON)
+        early.commit(Changeset((PutBookings(Consumer("full", "p"), (booking,)),)))
     early.close()
 
     late = open_store(database_url, clock=Leaps(NOON + HOUR, NOON - 2 * HOUR))
+    more = ReplaceAllocations(Consumer("more"), {"a": {"VCPU": 1}}, None, until=until)
     with pytest.raises(CapacityExceeded) as refused:
-        late.commit(claim("more"))
+        late.commit(Changeset((more,)))
     assert (refused.value.free, refused.value.requested) == (0, 1)
     assert late.consumer("more") is None
     late.close()

@@ -28,6 +28,8 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, newcomer, open_store, tables
 from moorage.store import commit as commit_module
+from moorage.store.judge import EARLIER
+from moorage.testing.statements import said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,14 +38,18 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change, Committed
 
 PROVIDERS = tuple(f"{number:08d}-aaaa-4aaa-8aaa-aaaaaaaaaaaa" for number in range(4))
-CONSUMERS = tuple(f"{number:08d}-cccc-4ccc-8ccc-cccccccccccc" for number in range(90))
+CONSUMERS = tuple(f"{number:08d}-cccc-4ccc-8ccc-cccccccccccc" for number in range(400))
 NOWHERE = "99999999-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+
+
+TICK: Final = EARLIER // 1_000
+"""Microseconds. A thousand of them are what a question asked beforehand may be wrong by."""
 
 
 class Clock:
     """Goes on when the test says so."""
 
-    instant = 10_000
+    instant = 10_000 * TICK
 
     def now(self) -> int:
         return self.instant
@@ -77,40 +83,40 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Ways:
 def fleet() -> Changeset:
     """Three hosts with rules of every kind, and one that has nothing."""
     rules: Sequence[Any] = (
-        {"total": 30, "reserved": 1, "allocation_ratio": 1.5},
-        {"total": 40, "min_unit": 2, "max_unit": 6, "step_size": 2},
-        {"total": 35},
+        {"total": 10, "reserved": 1, "allocation_ratio": 1.5},
+        {"total": 14, "min_unit": 2, "max_unit": 6, "step_size": 2},
+        {"total": 11},
     )
     changes: list[Change] = [CreateProvider(uuid, uuid) for uuid in PROVIDERS]
     for uuid, rule in zip(PROVIDERS, rules, strict=False):
-        stocks = (Inventory("VCPU", **rule), Inventory("MEMORY_MB", 45, min_unit=0))
+        stocks = (Inventory("VCPU", **rule), Inventory("MEMORY_MB", 15, min_unit=0))
         changes.append(PutInventories(uuid, stocks, 0))
     return Changeset(tuple(changes))
 
 
-def drawn(dice: random.Random, now: int) -> Change:
-    """Mostly a claim of somebody new; and what else may come between."""
+def drawn(dice: random.Random, now: int, came: Sequence[str]) -> Change:
+    """Mostly a claim of somebody new; and what else may come between. `came` are there perhaps."""
     who, where = dice.choice(CONSUMERS), dice.choice(PROVIDERS[:3])
-    match dice.choice(["claim"] * 14 + ["hold"] * 2 + ["gone"] * 4 + ["window"]):
+    match dice.choice(["claim"] * 28 + ["hold"] * 4 + ["gone"] * 16 + ["window"]):
         case "claim":
-            return claim(dice, who)
+            return claim(dice, who, now)
         case "hold":
-            start = now + dice.choice([0, 500])
-            end = dice.choice([start + dice.choice([700, 3_000]), FOREVER])
+            start = now + dice.choice([0, 500]) * TICK
+            end = dice.choice([start + dice.choice([700, 3_000]) * TICK, FOREVER])
             booking = Booking(
                 *(who, where, {"VCPU": dice.choice([1, 2])}, Period(start, end)),
                 state=BookingState.HELD,
-                lapses_at=dice.choice([now + 900, FOREVER]),
+                lapses_at=dice.choice([now + 900 * TICK, FOREVER]),
             )
             return PutBookings(Consumer(who, "project", "user"), (booking,))
         case "gone":
-            return DeleteAllocations(who)
-    period = Period(now + 300, now + 800)
+            return DeleteAllocations(dice.choice([*came[-20:], who]))
+    period = Period(now + 300 * TICK, now + 800 * TICK)
     reason = WindowKind.MAINTENANCE
     return PutCapacityWindow(CapacityWindow(str(dice.random()), reason, (where,), period))
 
 
-def claim(dice: random.Random, who: str) -> ReplaceAllocations:
+def claim(dice: random.Random, who: str, now: int) -> ReplaceAllocations:
     some = dice.sample(
         [*PROVIDERS[:3]] * 20 + [PROVIDERS[3], NOWHERE], dice.choice([1, 1, 1, 2, 0])
     )
@@ -122,7 +128,12 @@ def claim(dice: random.Random, who: str) -> ReplaceAllocations:
     if some and dice.random() < 0.05:
         allocations[some[0]] = {}
     more: Any = dice.choice(
-        [{}] * 20 + [{"until": 20_000}, {"stay": Stay(life=4_000)}, {"stay": Stay(priority=3)}]
+        [{}] * 20
+        + [{"until": now + 300 * TICK}] * 4
+        + [
+            {"stay": Stay(life=4_000 * TICK)},
+            {"stay": Stay(priority=3)},
+        ]
     )
     generation: Any = dice.choice([None] * 6 + [ANY_GENERATION, 1, 2])
     consumer = Consumer(who, dice.choice(["project", "other"]), "user", dice.choice([None, "A"]))
@@ -178,13 +189,20 @@ def walk(seed: int, urls: Sequence[str], ways: Ways, steps: int) -> None:
         stores = [stack.enter_context(closing(open_store(url, clock=clock))) for url in urls]
         for store in stores:
             store.commit(fleet())
+        came: list[str] = []
         for number in range(steps):
-            changeset = Changeset((drawn(dice, clock.instant),))
-            said = []
+            change = drawn(dice, clock.instant, came)
+            changeset = Changeset((change,))
+            answers = []
             for ways.short, store in zip((True, False), stores, strict=True):
-                said.append(told(done(store, changeset)))
-            assert said[0] == said[1], (number, changeset)
-            clock.instant += dice.choice([1, 1, 40, 200])
+                found = done(store, changeset)
+                answers.append(found if urls[0].startswith("sqlite") else told(found))
+            assert answers[0] == answers[1], (number, changeset)
+            if isinstance(change, ReplaceAllocations) and not isinstance(answers[0], str):
+                came.append(change.consumer.uuid)
+            elif isinstance(change, DeleteAllocations) and change.consumer in came:
+                came.remove(change.consumer)
+            clock.instant += dice.choice([0, 1, 1, 40, 200]) * TICK
             if number % 25 == 0:
                 one, other = (states(store.snapshot()) for store in stores)
                 assert one == other
@@ -209,7 +227,7 @@ def test_both_ways_do_so_at_a_server(
     databases = request.getfixturevalue(f"{server}_databases")
     urls = [databases.migrated(), databases.migrated()]
     try:
-        walk(7, urls, ways, 300)
+        walk(8, urls, ways, 300)
     finally:
         for url in urls:
             databases.release(url)
@@ -235,7 +253,9 @@ def put(amounts: dict[str, int], **more: Any) -> Changeset:
 def test_a_plain_claim_takes_few_steps_and_its_repeat_is_told_the_conflict(
     store: Ledger, ways: Ways
 ) -> None:
-    first = store.commit(put({"VCPU": 3, "MEMORY_MB": 2}))
+    with said() as sent:
+        first = store.commit(put({"VCPU": 3, "MEMORY_MB": 2}))
+    assert len(sent) == 7, sent
     assert ways.taken == 1
     assert first.provider_generations == {PROVIDERS[0]: 2}
     assert first.consumer_generations == {CONSUMERS[0]: 1}

@@ -52,15 +52,15 @@ class Response:
         Raises:
             ValueError: a header would break the response in two.
         """
-        self._has_id = False
+        has_id = False
         for name, value in headers:
             plain = value.isascii() and value.isprintable()
             if not (_is_name(name) and (plain or _VALUE.fullmatch(value))):
                 raise ValueError(f"not a header: {name!r}: {value!r}")
             if name.lower() == request_id.HEADER:
-                self._has_id = True
+                has_id = True
         self.status = int(status[:3])
-        self._pending = (status, headers)
+        self._pending, self._has_id = (status, headers), has_id
         return _no_writing
 
     def give(self, answer: Answer) -> list[bytes]:

@@ -31,8 +31,8 @@ def main(config: Mapping[str, Any]) -> None:
     make: Callable[[Mapping[str, Any]], Application] = getattr(import_module(module), name)
     application = make(config["settings"])
     gc.collect()
-    # Requests make few cycles, but thousands of objects: looking for those each 700 new ones (the
-    # default) takes a fiftieth of a small request's time.
+    # Requests make few cycles, but thousands of objects: looking for those each 700 new ones (as
+    # Python 3.11 does) takes a fiftieth of a small request's time.
     gc.set_threshold(_NEW, 10, 10)
     gc.freeze()  # what stands now stays: the collector need not look at it again
     tls = Tls(**config["tls"]) if config["tls"] else None

@@ -46,7 +46,7 @@ from moorage.store.footprint import footprint
 from moorage.store.foresight import foresight, state_before
 from moorage.store.judge import changed, end_state, ground, judge, questions
 from moorage.store.moves import generations_of, move
-from moorage.store.newcomer import newcomer_in, room_questions, settle_newcomer
+from moorage.store.newcomer import newcomer_in, room_question, settle_newcomer
 from moorage.store.own import Ended
 from moorage.store.reliance import check_reliance
 
@@ -151,10 +151,12 @@ def commit(
     """
     about_now = time.time_ns() // 1000 if clock is None else clock.now()
     claim = newcomer_in(changeset)
-    if claim is not None:
-        ahead = room_questions(claim, about_now, near=connection.near)
+    if not connection.near:
+        ahead = foresight(changeset, about_now)
+    elif claim is None:
+        ahead = state_before(changeset, about_now)
     else:
-        ahead = (state_before if connection.near else foresight)(changeset, about_now)
+        ahead = room_question(claim, about_now)
     turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
     now = turn.at if clock is None else clock.now()

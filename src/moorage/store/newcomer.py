@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, null, or_, select
+from sqlalchemy import func, or_, select
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import OPEN, Committed, ReplaceAllocations
@@ -26,7 +26,7 @@ from moorage.store import rows, tables
 from moorage.store.answers import Turn
 from moorage.store.apply.allocations import COME, INSERT, STANDING, consumer_columns
 from moorage.store.batch import INSERT_BOOKINGS, only_chunk
-from moorage.store.judge import EARLIER, STOCK, THEN
+from moorage.store.judge import BOOKED, EARLIER, STOCK, THEN
 from moorage.store.moves import MOVE
 from moorage.store.numbered import REVISION
 from moorage.store.own import Added, Ended
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from moorage.store.batch import Foreseen, Pair
     from moorage.store.session import Question, Session
 
+_ALLOCATED: Final = BookingState.ALLOCATED.value
 _b = tables.bookings.c
 _TAKEN: Final = (
     select(func.sum(_b.amount))
@@ -49,16 +50,14 @@ _TAKEN: Final = (
         _b.provider == tables.providers.c.uuid,
         _b.resource_class == tables.inventories.c.resource_class,
         _b.lapses_at > THEN,
-        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > THEN),
+        or_(_b.state == _ALLOCATED, _b.end_at > THEN),
     )
     .scalar_subquery()
 )
 """All that lives, together, whenever it begins: what fits beside it always fits."""
-ROOM: Final = STOCK.add_columns(_TAKEN.label("taken"), null().label("newest"))
-ROOM_HERE: Final = STOCK.add_columns(
-    _TAKEN.label("taken"), REVISION.scalar_subquery().label("newest")
-)
-"""With the newest revision, where a writer is alone and revisions count up."""
+ROOM: Final = STOCK.add_columns(_TAKEN.label("taken"), REVISION.scalar_subquery().label("newest"))
+"""For a near database, where a question costs no round trip, so that those of the general way may
+come later. There revisions count up: the newest comes along."""
 _UNKNOWN: Final[tuple[Mapping[str, Any], Rows]] = {}, Rows()
 _COMMON: Final = rows.booking_columns(Booking("", "", {"": 1}, Period(0, FOREVER)))[0]
 """What a newcomer's bookings have in common, each column of them."""
@@ -81,15 +80,10 @@ def newcomer_in(changeset: Changeset) -> ReplaceAllocations | None:
     return change if usual and new and not relies and changeset.keepers_revision is None else None
 
 
-def room_questions(change: ReplaceAllocations, now: Instant, *, near: bool) -> Sequence[Question]:
-    """What `settle_newcomer` goes by; `now` need not be exact."""
+def room_question(change: ReplaceAllocations, now: Instant) -> Sequence[Question]:
+    """What `settle_newcomer` goes by on a near database; `now` need not be exact."""
     some = only_chunk(change.allocations)
-    if not some:
-        return ()
-    room = {"providers": some[0], "then": now - EARLIER}
-    if near:
-        return ((ROOM_HERE, room),)
-    return (STANDING, {"uuid": change.consumer.uuid}), (ROOM, room)
+    return ((ROOM, {"providers": some[0], "then": now - EARLIER}),) if some else ()
 
 
 def settle_newcomer(
@@ -102,13 +96,14 @@ def settle_newcomer(
 ) -> tuple[Committed, Ended] | None:
     """Write the allocations, and the end of the books, if they plainly fit.
 
-    `foreseen` has the answers to `room_questions`; `now` is the instant of the commit.
+    `foreseen` has the answers to `room_question`, or to what `foresight` asks of such a change;
+    `now` is the instant of the commit.
 
     Returns:
         As `commit`; None, and nothing is written, if that takes a closer look.
     """
-    given, room = foreseen.get(ROOM_HERE if connection.near else ROOM, _UNKNOWN)
-    if not room or given["then"] > now:  # the clocks are that far apart
+    room = _room(foreseen, now, near=connection.near)
+    if not room:
         return None
     generations = _generations(change.allocations, room, now)
     if generations is None or not _comes(connection, change, foreseen):
@@ -156,8 +151,22 @@ class _Came(Mapping[str, Added]):
         return len(self._change.allocations)
 
 
+def _room(foreseen: Foreseen, now: Instant, *, near: bool) -> Sequence[Any]:
+    """The rows of `ROOM`, but for the newest revision where it is not asked for."""
+    given, found = foreseen.get(ROOM if near else BOOKED, _UNKNOWN)
+    if not given or given["then"] > now:  # see `judge.ground`
+        return ()
+    if near:
+        return found
+    taken: dict[Pair, int] = {}
+    for provider, name, _, end, lapses_at, state, amount in found:
+        if now < lapses_at and (now < end or state == _ALLOCATED):
+            taken[provider, name] = taken.get((provider, name), 0) + int(amount)
+    return [(*row, taken.get(row[0:3:2]), None) for row in foreseen[STOCK][1]]
+
+
 def _generations(
-    allocations: Mapping[str, Amounts], room: Rows, now: Instant
+    allocations: Mapping[str, Amounts], room: Sequence[Any], now: Instant
 ) -> dict[str, int] | None:
     """The wire generations that the providers get; None unless all of the amounts plainly fit."""
     found: dict[str, int] = {}

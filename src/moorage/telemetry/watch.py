@@ -74,7 +74,8 @@ class StoreWatch:
 
     metrics: Metrics
     _lost: dict[int, str] = field(default_factory=dict)
-    """Of threads whose last commit lost a race: for which request."""
+    """Of threads whose last commit lost a race: for which request. The number of one that has ended
+    is another's before long."""
     _commits: dict[str, Tally] = field(default_factory=dict)
     """By outcome."""
     unwritable: set[str] = field(default_factory=set)

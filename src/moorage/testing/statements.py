@@ -1,4 +1,4 @@
-"""What this process says to SQLite, for whoever counts it."""
+"""What this process says to SQLite in transactions, for whoever counts it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def said() -> Iterator[list[str]]:
     """The text of each statement, each BEGIN and COMMIT; one with many sets of values comes once.
 
-    It may be cleared meanwhile.
+    Not the look at the newest revision, which is none, nor what goes through SQLAlchemy. It may be
+    cleared meanwhile.
     """
     found: list[str] = []
     worded, tell = Speech.worded, CursorSession.tell

@@ -142,7 +142,7 @@ def _lines(started: Started) -> tuple[list[str], str | None]:
     length = None
     for name, value in started.headers:
         if name.lower() == "content-length":
-            length = value
+            length = length or value
             if started.status.startswith(_NO_LENGTH):
                 continue
         lines.append(f"{name}: {value}\r\n")
