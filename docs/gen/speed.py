@@ -50,12 +50,13 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
   time follows the candidates asked for, not those there are.
 - **Writes** check, write and log a commit in one transaction, and wait for the disk. Of a `PUT`
   of an allocation on SQLite a third is the flush, less by what it takes itself than because
-  all that runs after it runs cold: without it the same request takes two thirds. Of what then
-  is left, most is Python. On PostgreSQL the database's processes use two fifths; a new host is
+  all that runs after it runs cold: without it the same request takes two thirds. A sixth is
+  SQLite, for seven statements that change a dozen pages of seven trees; what is left is Python
+  for the most part. On PostgreSQL the database's processes use two fifths; a new host is
   described in four round trips.
   Both lie on a disk here. Where a target is near, runs differ with the neighbours' load: in five
-  of them, in turns, a `PUT` on SQLite was 29 to 32 times cheaper than the reference's, 31 in the
-  middle, and in two `in_tree` on PostgreSQL 47 and 75 times."""
+  of them a `PUT` on SQLite was 34 to 37 times cheaper than the reference's, and in three
+  `in_tree` on PostgreSQL 47 to 75 times, as the reference took 21 to 38 ms for it."""
 
 LARGER: Final = """\
 Moorage alone, on SQLite: how cost grows with the fleet. `make bench-placement ARGS="--hosts
