@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -106,7 +106,11 @@ class View(Site, Protocol):
 
 
 class _Each(Mapping[str, U]):
-    """A mapping seen through a function, each value made when it is first looked up."""
+    """A mapping seen through a function, each value made when it is first looked up.
+
+    The function knows nothing that knows the mapping: columns that wait for the collector of cycles
+    are megabytes soon.
+    """
 
     def __init__(self, source: Mapping[str, T], change: Callable[[str, T], U]) -> None:
         self._source = source
@@ -208,9 +212,11 @@ class Plot:
         self.trees = Grouping(self._every, self.root)
         # Not the snapshot itself: whoever keeps a plot would keep all its bookings.
         self._forest = snapshot.forest
-        self.traits: Mapping[str, Bools] = _Each(snapshot.traits, self._mask)
+        self.traits: Mapping[str, Bools] = _Each(snapshot.traits, partial(_mask, self.chosen))
         """Masks over the trees."""
-        self.aggregates: Mapping[str, Rows] = _Each(snapshot.aggregates, self._members)
+        self.aggregates: Mapping[str, Rows] = _Each(
+            snapshot.aggregates, partial(_members, self.rows)
+        )
         """Members among the trees' rows."""
 
     @property
@@ -229,12 +235,16 @@ class Plot:
         position[rows] = every[: len(rows)]
         return _Places(rows, position, at[rows])
 
-    def _mask(self, _trait: str, mask: Bools) -> Bools:
-        return mask[self.chosen]
 
-    def _members(self, _aggregate: str, members: Rows) -> Rows:
-        at = np.minimum(np.searchsorted(members, self.rows), len(members) - 1)
-        return np.flatnonzero(members[at] == self.rows).astype(np.int32)
+def _mask(chosen: Chosen, _trait: str, mask: Bools) -> Bools:
+    """A trait's mask over the rows that are chosen."""
+    return mask[chosen]
+
+
+def _members(rows: NDArray[np.integer], _aggregate: str, members: Rows) -> Rows:
+    """Where among some rows an aggregate's members are."""
+    at = np.minimum(np.searchsorted(members, rows), len(members) - 1)
+    return np.flatnonzero(members[at] == rows).astype(np.int32)
 
 
 class Part:
@@ -249,15 +259,16 @@ class Part:
         self.trees = plot.trees
         self.traits = plot.traits
         self.aggregates = plot.aggregates
-        self.classes: Mapping[str, Stock] = _Each(classes, self._piece)
-
-    def _piece(self, _name: str, columns: ClassColumns) -> Stock:
-        return _Piece(columns, self._plot)
+        self.classes: Mapping[str, Stock] = _Each(classes, partial(_piece, plot))
 
     @property
     def above(self) -> Rows:
         """[P]."""
         return self._plot.above
+
+
+def _piece(plot: Plot, _name: str, columns: ClassColumns) -> Stock:
+    return _Piece(columns, plot)
 
 
 def _chosen(rows: NDArray[np.integer]) -> Chosen:

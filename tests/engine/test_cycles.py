@@ -1,0 +1,57 @@
+"""What a query looked at is free once it is answered: columns do not wait for the collector."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moorage.domain.providers import Inventory, ResourceProvider
+from moorage.domain.requests import RequestGroup
+from moorage.engine.candidates import candidates
+from moorage.engine.query import CandidateQuery
+from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.view import Part, Plot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def fleet() -> Snapshot:
+    return Snapshot.empty().with_states(
+        ProviderState(
+            ResourceProvider(
+                *(uuid, uuid, None, uuid),
+                inventories=(Inventory("VCPU", 4), Inventory("MEMORY_MB", 64)),
+                traits=frozenset({"T"}),
+                aggregates=frozenset({"zone"}),
+            )
+        )
+        for uuid in ("a", "b", "c", "d")
+    )
+
+
+@pytest.mark.parametrize("named", [frozenset[str](), frozenset({"a", "d"})], ids=["all", "two"])
+def test_answered_queries_leave_nothing_behind(named: frozenset[str], uncollected: None) -> None:
+    snapshot = fleet()
+    for number in range(20):
+        group = RequestGroup(
+            "",
+            {"VCPU": 1, "MEMORY_MB": number},
+            (frozenset({"T"}),),
+            member_of=(frozenset({"zone"}),),
+            in_tree=next(iter(named), None),
+        )
+        assert list(candidates(snapshot, CandidateQuery((group,))))
+    del snapshot
+    left = [one for one in gc.get_objects() if isinstance(one, Plot | Part | Snapshot)]
+    assert not left
