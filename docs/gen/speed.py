@@ -54,8 +54,8 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
   SQLite, for seven statements that change a dozen pages of seven trees; what is left is Python
   for the most part. On PostgreSQL the database's processes use two fifths; a new host is
   described in four round trips.
-  Both lie on a disk here. Where a target is near, runs differ with the neighbours' load: in five
-  of them a `PUT` on SQLite was 34 to 37 times cheaper than the reference's, and in three
+  Both lie on a disk here. Where a target is near, runs differ with the neighbours' load: in six
+  of them a `PUT` on SQLite was 34 to 37 times cheaper than the reference's, and in four
   `in_tree` on PostgreSQL 47 to 75 times, as the reference took 21 to 38 ms for it."""
 
 LARGER: Final = """\
