@@ -50,7 +50,7 @@ row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). Wh
   time follows the candidates asked for, not those there are.
 - **Writes** check, write and log a commit in one transaction, and wait for the disk. Of a `PUT`
   of an allocation on SQLite a third is the flush, less by what it takes itself than because
-  all that runs after it runs cold: without it the same request takes two thirds. A sixth is
+  all that runs after it runs cold: without it the same request takes two thirds. About a sixth is
   SQLite, for seven statements that change a dozen pages of seven trees; what is left is Python
   for the most part. On PostgreSQL the database's processes use two fifths; a new host is
   described in four round trips.

@@ -6,7 +6,7 @@ alone; it is asked together with the wait for the locks, and read after it. `Bat
 the answers. Of several changes, later ones read what earlier ones wrote: they ask for themselves.
 
 Where the database is near, a question costs the same whenever it is asked, so only the state before
-is asked for beforehand.
+is asked for beforehand; of what may be a newcomer's claim, only the room for it (see `newcomer`).
 """
 
 from __future__ import annotations
